@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The simulator's command line. */
+#include "tests/sim/connections/cms.h"
 #include "tests/sim/scenarios/cases.h"
 #include "tests/sim/tag_matching/tm.h"
 
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 
 #define TM_EXCHANGES 2000u
+#define CM_EXCHANGES 2000u
 
 struct options {
     uint64_t seed, count, mask;
@@ -30,10 +32,12 @@ static void usage(FILE *f)
 {
     fputs("usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
           "       sim --tm SEED [COUNT [MAX_FAILURES]]   exchanges with tag matching\n"
+          "       sim --cm SEED [COUNT [MAX_FAILURES]]   exchanges with connection management\n"
           "       sim --slow [CELL]  connections over slow paths with small and large buffers; CELL: one of them, in "
           "full\n"
           "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
-          "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000), then 2000 with tag matching.\n"
+          "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000), then 2000 with tag matching and 2000\n"
+          "with connection management.\n"
           "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
           "  --mask M     lose packet n of an exchange if bit n % 64 of M is set, instead of what the seed says\n"
           "  --case NAME  one scripted case; --list names them\n"
@@ -257,6 +261,34 @@ static void run_tm(uint64_t seed, uint64_t count, uint64_t max_failures)
         (unsigned long long)late, (unsigned long long)died);
 }
 
+/* --- connection management ----------------------------------------------------------------------- */
+
+static void run_cm(uint64_t seed, uint64_t count, uint64_t max_failures)
+{
+    static struct cms s;
+    uint64_t wrong = 0;
+    unsigned established = 0, rejected = 0, unreachable = 0, deaths = 0;
+    for (uint64_t i = 0; i < count && wrong < max_failures; i++) {
+        int err = cms_run(&s, seed + i, count == 1);
+        uint64_t trace = s.trace;
+        if (err == 0 && i % 64 == 0 && (cms_run(&s, seed + i, false) != 0 || s.trace != trace))
+            snprintf(s.failure, sizeof s.failure, "a second run sends other messages");
+        established += s.established;
+        rejected += s.rejected;
+        unreachable += s.unreachable;
+        deaths += s.deaths;
+        if (!s.failure[0]) {
+            passed++;
+            continue;
+        }
+        printf("FAILED  sim --cm %llu\n    %s\n", (unsigned long long)s.seed, s.failure);
+        wrong++;
+    }
+    failed += wrong;
+    printf("connection management: %u ends established, %u rejected, %u unreachable; %u hosts died\n", established,
+           rejected, unreachable, deaths);
+}
+
 /* --- arguments --------------------------------------------------------------------------------- */
 
 static bool number(const char *text, uint64_t *out)
@@ -331,12 +363,13 @@ int main(int argc, char **argv)
     if (argc >= 2 && argc <= 3 && strcmp(argv[1], "--slow") == 0) {
         return slow_paths(argv[2], true, &passed) == 0 ? 0 : 1;
     }
-    uint64_t tm_seed, tm_count = 1;
-    if (argc >= 3 && argc <= 5 && strcmp(argv[1], "--tm") == 0) {
-        if (!number(argv[2], &tm_seed) || (argc > 3 && !number(argv[3], &tm_count)) ||
+    uint64_t first, number_of = 1;
+    bool is_tm = argc > 1 && strcmp(argv[1], "--tm") == 0, is_cm = argc > 1 && strcmp(argv[1], "--cm") == 0;
+    if (argc >= 3 && argc <= 5 && (is_tm || is_cm)) {
+        if (!number(argv[2], &first) || (argc > 3 && !number(argv[3], &number_of)) ||
             (argc > 4 && !number(argv[4], &o.max_failures)))
             return 2;
-        run_tm(tm_seed, tm_count, o.max_failures);
+        (is_tm ? run_tm : run_cm)(first, number_of, o.max_failures);
         printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
         return failed ? 1 : 0;
     }
@@ -355,6 +388,9 @@ int main(int argc, char **argv)
     }
     if (!o.name && !o.has_seed && failed < o.max_failures) {
         run_tm(1, o.has_count && o.count < TM_EXCHANGES ? o.count : TM_EXCHANGES, o.max_failures);
+    }
+    if (!o.name && !o.has_seed && failed < o.max_failures) {
+        run_cm(1, o.has_count && o.count < CM_EXCHANGES ? o.count : CM_EXCHANGES, o.max_failures);
     }
     if (!o.name && !o.has_seed && !o.has_count && failed < o.max_failures) {
         failed += slow_paths(NULL, false, &passed);

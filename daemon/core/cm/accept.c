@@ -99,10 +99,13 @@ static void answer_again(struct cm_id *id, const struct received *r)
     }
     case CM_ID_REP_SENT:
     case CM_ID_DISCONNECTED:
-        message_repeat(id); /* the REP, or the REJ */
+        retry_answer_again(id, r->now); /* the REP, or the REJ */
         break;
     case CM_ID_TIME_WAIT:
-        message_answer_reject(r, CM_REJ_STALE_CONN);
+        if (id->sent_reject)
+            message_repeat(id); /* of an ID that had sent its REP */
+        else
+            message_answer_reject(r, CM_REJ_STALE_CONN);
         break;
     }
 }
@@ -275,12 +278,24 @@ static void establish(struct cm_id *id)
     cm_id_report_status(id, CM_EVENT_ESTABLISHED, 0);
 }
 
+/* The program has rejected or destroyed the ID after its REP, and the REJ was lost. Without an answer the peer would
+ * believe that it is connected. */
+static void refuse_rtu(struct cm_id *id, const struct received *r)
+{
+    r->cm->counters.bad_messages++;
+    if (!id || id->remote_comm_id != r->m->rtu.local_comm_id)
+        message_answer_reject(r, CM_REJ_INVALID_COMM_ID);
+    else if (cm_id_is_peer(id, r->d) && id->sent_reject)
+        retry_answer_again(id, r->now);
+}
+
 void handle_rtu(const struct received *r)
 {
-    struct cm_id *id = find_peer(r, r->m->rtu.remote_comm_id, r->m->rtu.local_comm_id);
-    if (!id)
-        return;
-    if (id->state == CM_ID_REP_SENT)
+    struct cm_id *id = cm_id_by_local(r->cm, r->m->rtu.remote_comm_id);
+    bool is_peer = id && id->remote_comm_id == r->m->rtu.local_comm_id && cm_id_is_peer(id, r->d);
+    if (!is_peer || id->sent_reject)
+        refuse_rtu(id, r);
+    else if (id->state == CM_ID_REP_SENT)
         establish(id);
     else
         r->cm->counters.duplicates++;

@@ -199,8 +199,10 @@ static void answer_again(struct cm_id *id, const struct received *r)
         m.mra.answers = CM_ANSWERS_REP;
         m.mra.service_timeout = CM_SERVICE_TIMEOUT;
         message_send(id, &m);
+    } else if (id->state == CM_ID_DISCONNECTED && !id->has_kept) {
+        message_answer_reject(r, CM_REJ_INVALID_COMM_ID);
     } else if (id->state == CM_ID_ESTABLISHED || id->state == CM_ID_DISCONNECTED) {
-        message_repeat(id); /* the RTU, or the REJ */
+        retry_answer_again(id, r->now); /* the RTU, or the REJ */
     }
 }
 

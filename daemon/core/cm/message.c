@@ -134,12 +134,24 @@ void message_answer(const struct received *r, const struct cm_msg *m)
 
 void message_answer_reject(const struct received *r, enum cm_reject_reason reason)
 {
-    bool is_rep = r->m->attribute == CM_REP;
     struct cm_msg m = {.transaction_id = r->m->transaction_id, .attribute = CM_REJ};
-    m.rej.remote_comm_id = is_rep ? r->m->rep.local_comm_id : r->m->req.local_comm_id;
-    m.rej.local_comm_id = is_rep ? r->m->rep.remote_comm_id : 0;
-    m.rej.answers = is_rep ? CM_ANSWERS_REP : CM_ANSWERS_REQ;
     m.rej.reason = (uint16_t)reason;
+    switch (r->m->attribute) {
+    case CM_REP:
+        m.rej.answers = CM_ANSWERS_REP;
+        m.rej.remote_comm_id = r->m->rep.local_comm_id;
+        m.rej.local_comm_id = r->m->rep.remote_comm_id;
+        break;
+    case CM_RTU:
+        m.rej.answers = CM_ANSWERS_OTHER;
+        m.rej.remote_comm_id = r->m->rtu.local_comm_id;
+        m.rej.local_comm_id = r->m->rtu.remote_comm_id;
+        break;
+    default:
+        m.rej.answers = CM_ANSWERS_REQ;
+        m.rej.remote_comm_id = r->m->req.local_comm_id;
+        break;
+    }
     message_answer(r, &m);
 }
 

@@ -26,7 +26,7 @@ void message_send_and_keep(struct cm_id *id, const struct cm_msg *m);
 void message_repeat(struct cm_id *id);
 /* Sends a message back to where another one came from. */
 void message_answer(const struct received *r, const struct cm_msg *m);
-/* Rejects a received message that belongs to no ID: the communication IDs are those of the sender's message, the other way
+/* Rejects a REQ, REP or RTU that belongs to no ID: the communication IDs are those of the sender's message, the other way
  * round. */
 void message_answer_reject(const struct received *r, enum cm_reject_reason reason);
 /* Is there room for the messages that a timer makes? */

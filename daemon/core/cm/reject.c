@@ -96,8 +96,8 @@ static struct cm_id *find_rejected(const struct received *r)
     const struct cm_rej *j = &r->m->rej;
     if (j->remote_comm_id) {
         struct cm_id *id = cm_id_by_local(r->cm, j->remote_comm_id);
-        bool same =
-            id && (id->remote_comm_id == j->local_comm_id || (j->answers == CM_ANSWERS_REQ && id->remote_comm_id == 0));
+        /* The peer knows its communication ID and we do not: it rejects the REQ, or the REJ came before the REP. */
+        bool same = id && (id->remote_comm_id == j->local_comm_id || id->state == CM_ID_REQ_SENT);
         return same && cm_id_is_peer(id, r->d) ? id : NULL;
     }
     if (j->reason != CM_REJ_TIMEOUT || j->ari_len < GUID_LEN)

@@ -5,7 +5,9 @@
 #include "daemon/core/cm/message.h"
 
 #define FIRST_NS 250000000u
-/* Our peer repeats a message after the response time and twice the packet life at the latest. */
+/* Our peer repeats a message after the response time and twice the packet life at the latest. An answer survives the loss
+ * of one such repetition. */
+#define KEEP_REPETITIONS 2u
 #define KEEP_MARGIN_NS 1000000000u
 
 void retry_start(struct cm_id *id, uint64_t now)
@@ -49,5 +51,12 @@ bool retry_expire(struct cm_id *id, uint64_t now)
 void retry_keep_answer(struct cm_id *id, uint64_t now)
 {
     uint64_t wait = cm_time_ns(id->cm->cfg.response_timeout) + 2 * cm_time_ns(id->cm->cfg.packet_life);
-    cm_id_set_timer(id, CM_TIMER_FORGET, now + wait + KEEP_MARGIN_NS);
+    cm_id_set_timer(id, CM_TIMER_FORGET, now + KEEP_REPETITIONS * wait + KEEP_MARGIN_NS);
+}
+
+void retry_answer_again(struct cm_id *id, uint64_t now)
+{
+    message_repeat(id);
+    if (id->timer_use == CM_TIMER_FORGET)
+        retry_keep_answer(id, now);
 }

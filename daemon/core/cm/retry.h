@@ -18,7 +18,9 @@ void retry_stop(struct cm_id *id);
 void retry_wait_longer(struct cm_id *id, uint64_t service_ns, uint64_t now);
 /* The timer fired. False: the time is over, and nothing was sent. */
 bool retry_expire(struct cm_id *id, uint64_t now);
-/* The kept message answers repetitions of the peer's message, until the peer has given up. */
+/* The kept message answers repetitions of the peer's message, as long as the peer sends them. */
 void retry_keep_answer(struct cm_id *id, uint64_t now);
+/* The peer has repeated its message: sends the kept one again, if there is one. */
+void retry_answer_again(struct cm_id *id, uint64_t now);
 
 #endif

@@ -100,7 +100,7 @@ void handle_sidr_req(const struct received *r)
     struct comm_node *n = comm_table_find(&r->cm->comm, &key);
     if (n) {
         r->cm->counters.duplicates++;
-        message_repeat(cm_id_of_remote(n)); /* if it is answered yet */
+        retry_answer_again(cm_id_of_remote(n), r->now); /* if it is answered yet */
         return;
     }
     struct cm_id *l = cm_ip_header_decode(q->private_data, &h) ? find_listener(r, q->service_id, &h) : NULL;

@@ -164,7 +164,7 @@ Test(disconnect, destroying_after_accepting)
     settle();
     cr_assert_eq(next_event(A, CM_EVENT_REJECTED).status, CM_REJ_CONSUMER_DEFINED);
     cr_assert_eq(state_of(p.active), CM_ID_TIME_WAIT);
-    wait_ms(20000);
+    wait_ms(30000);
     no_event(A); /* as Linux: TIMEWAIT_EXIT only after DISCONNECTED */
     cr_assert_eq(count_ids(B), 1);
 }
@@ -237,7 +237,7 @@ Test(disconnect, a_used_qp_of_the_peer_is_a_stale_connection)
     cr_assert_eq(next_event(A, CM_EVENT_REJECTED).status, CM_REJ_STALE_CONN);
     cr_assert_eq(state_of(p.passive), CM_ID_DREQ_SENT);
     cr_assert_eq(next_event(A, CM_EVENT_DISCONNECTED).id, p.active);
-    wait_ms(20000);
+    wait_ms(30000);
     struct cm_id *third = routed(A, B, CM_PS_TCP, QPT_RC);
     cm_disconnect(p.active, net.now);
     settle();

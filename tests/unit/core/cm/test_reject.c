@@ -39,7 +39,7 @@ Test(reject, lost_rej_is_sent_again)
     next_timer();
     cr_assert_eq(next_event(A, CM_EVENT_REJECTED).status, CM_REJ_CONSUMER_DEFINED);
     no_event(B);
-    wait_ms(20000);
+    wait_ms(30000);
     cr_assert_eq(count_ids(B), 1);
 }
 
@@ -57,6 +57,57 @@ Test(reject, the_active_side_rejects_the_reply)
     next_timer(); /* the repeated REP is rejected again */
     cr_assert_eq(next_event(B, CM_EVENT_REJECTED).status, CM_REJ_VENDOR_OPTION_NOT_SUPPORTED);
     cr_assert_eq(net.last[CM_REJ & 0x1f].rej.answers, CM_ANSWERS_REP);
+}
+
+Test(reject, an_rtu_for_a_connection_that_is_gone)
+{
+    struct pair p = request(CM_PS_TCP, QPT_RC);
+    struct cm_conn_param param = param_of(2);
+    cm_accept(p.passive, &param, NULL, net.now);
+    settle();
+    next_event(A, CM_EVENT_CONNECT_RESPONSE);
+    net.lose = CM_REJ;
+    net.lose_count = 1;
+    cm_id_destroy(p.passive, net.now);
+    settle();
+    wait_ms(30000);
+    cr_assert_eq(count_ids(B), 1);
+    cr_assert_eq(cm_accept(p.active, NULL, NULL, net.now), 0);
+    settle();
+    cr_assert_eq(next_event(A, CM_EVENT_REJECTED).status, CM_REJ_INVALID_COMM_ID);
+    cr_assert_eq(state_of(p.active), CM_ID_TIME_WAIT);
+}
+
+Test(reject, a_rej_overtakes_the_rep)
+{
+    struct pair p = request(CM_PS_TCP, QPT_RC);
+    struct cm_conn_param param = param_of(2);
+    struct cm_datagram rep;
+    cm_accept(p.passive, &param, NULL, net.now);
+    cr_assert(cm_pop_datagram(B->cm, &rep));
+    cm_reject(p.passive, 0, NULL, 0, net.now);
+    settle();
+    cr_assert_eq(next_event(A, CM_EVENT_REJECTED).status, CM_REJ_CONSUMER_DEFINED);
+    carry(&rep);
+    settle();
+    no_event(A);
+    no_event(B);
+}
+
+Test(reject, a_rep_for_an_id_that_has_forgotten_its_rej)
+{
+    struct pair p = request(CM_PS_TCP, QPT_RC);
+    struct cm_conn_param param = param_of(2);
+    cm_accept(p.passive, &param, NULL, net.now);
+    settle();
+    wait_ms(300); /* an MRA, so that the peer waits for long */
+    next_event(A, CM_EVENT_CONNECT_RESPONSE);
+    net.lose_count = 10;
+    cm_reject(p.active, 0, NULL, 0, net.now);
+    settle();
+    while (B->num_ev == 0)
+        cr_assert(next_timer());
+    cr_assert_eq(next_event(B, CM_EVENT_REJECTED).status, CM_REJ_INVALID_COMM_ID);
 }
 
 Test(reject, no_listener)

@@ -86,7 +86,7 @@ Test(sidr, lost_answer_is_sent_again)
     next_timer();
     next_event(A, CM_EVENT_ESTABLISHED);
     no_event(B);
-    wait_ms(20000);
+    wait_ms(30000);
     cr_assert_eq(count_ids(B), 1);
 }
 
