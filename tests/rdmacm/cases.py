@@ -8,13 +8,11 @@ In arguments, {server} and {client} are the addresses of the two devices, {port}
 """
 
 import dataclasses
-import re
 
 import checks
 import pairs
 
 FAULT = ("--fault", "loss=5%,dup=2%,reorder=5%", "--seed", "7")
-RSOCKETS = "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
 
 
 @dataclasses.dataclass
@@ -277,7 +275,7 @@ def rows():
     yield from fabric()
     yield from fio()
     for program, what, server, client, quick, where, more in preload():
-        env = ["env", "RDMAV_FORK_SAFE=1", "LD_PRELOAD={preload}:" + RSOCKETS]
+        env = ["env", "RDMAV_FORK_SAFE=1", "LD_PRELOAD={preload}:" + pairs.RSOCKETS]
         yield program, what, env + server, env + client, quick, where, more
 
 
@@ -293,16 +291,3 @@ def all_cases():
         for what, function, args, quick, where, timeout in PYTHON:
             if letter in where:
                 yield Case(f"{name}/{what}", topology, python=function, args=args, options=options, user=user, quick=letter in quick, timeout=timeout * slow)
-
-
-def needs(argv):
-    """The file that a case cannot do without, beside its programs."""
-    return RSOCKETS if any(RSOCKETS in a for a in argv) else None
-
-
-def program_of(argv):
-    """The index of the program in a command that may begin with env."""
-    index = 0
-    while argv[index] == "env" or re.match(r"\w+=", argv[index]):
-        index += 1
-    return index

@@ -7,11 +7,11 @@ import re
 import signal
 import time
 
-import cases as table
 import lab as labs
 from checks import need
 
 LISTEN_SECONDS = 20
+RSOCKETS = f"/usr/lib/{os.uname().machine}-linux-gnu/rsocket/librspreload.so"  # makes rsockets of TCP sockets
 # Programs of our own, in the folder of the build.
 OWN = {"tcp_echo": "tests/rdmacm/tcp_echo", "churn": "tests/rdmacm/churn", "ucp_pair": "tests/rdmacm/ucp_pair"}
 
@@ -28,12 +28,11 @@ def locate(name, build):
 
 def command(argv, lab, port):
     """A command of cases.py with its addresses, and the path of its program."""
-    missing = table.needs(argv)
-    if missing and not os.path.exists(missing):
-        raise labs.Unavailable(f"no {missing}")
+    if any(RSOCKETS in a for a in argv) and not os.path.exists(RSOCKETS):
+        raise labs.Unavailable(f"no {RSOCKETS}")
     values = {"server": lab.server.address, "client": lab.client.address, "port": port, "dir": lab.dir, "preload": lab.preload}
     line = [str(a).format(**values) for a in argv]
-    index = table.program_of(line)
+    index = next(i for i, word in enumerate(line) if word != "env" and "=" not in word)
     line[index] = locate(line[index], lab.build)
     return line
 

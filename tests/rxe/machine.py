@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import lab as labs
+import pairs
 
 SCRIPT = os.path.join(labs.ROOT, "tests", "rxe", "guest")
 HOST_IP, GUEST_IP = "10.77.0.1", "10.77.0.2"
@@ -20,14 +21,15 @@ GROUPS = ("239.77.0.1", "239.1.1.1", "ff0e::77:1")
 class GuestProcess:
     """A command that runs in the guest. It has the methods of labs.Process."""
 
-    def __init__(self, guest, command, port=None):
+    def __init__(self, guest, command, port=None, cm=False):
         self.guest, self.line, self.pid = guest, f"tests/rxe/guest exec {shlex.quote(command)}", None
         self.id = guest.next_id()
         self.base = os.path.join(guest.share, "queue", self.id)
         script = f"echo $$ >/guest/queue/{self.id}.pid\ncd {shlex.quote(labs.ROOT)}\n"
         if port:
-            # The file .listens appears when the program listens on its TCP port.
-            script += (f"(until grep -qE ':{port:04X} [0-9A-F]+:0000 0A' /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done\n"
+            # The file .listens appears when the program listens on its port, of TCP or of rdma_cm.
+            listens = f"rdma resource show cm_id | grep -q 'LISTEN.*:{port} '" if cm else f"grep -qE ':{port:04X} [0-9A-F]+:0000 0A' /proc/net/tcp /proc/net/tcp6"
+            script += (f"(until {listens}; do sleep 0.02; done\n"
                        f"echo >/guest/queue/{self.id}.listens) 2>/dev/null &\n")
         with open(self.base + ".cmd", "w", encoding="utf-8") as f:
             f.write(script + command + "\n")
@@ -176,21 +178,26 @@ class Machine(labs.Lab):
         """The same for what the guest sends, by its kernel's sch_netem; "" ends them."""
         self.guest.run(f"tc qdisc replace dev eth0 root netem {spec}" if spec else "tc qdisc del dev eth0 root; true")
 
-    def spawn(self, side, argv, tag, port=None):
+    def spawn(self, side, argv, tag, port=None, cm=False):
         if side == "rxe":
-            process = GuestProcess(self.guest, shlex.join(argv), port)
+            process = GuestProcess(self.guest, shlex.join(argv), port, cm)
         else:
             process = labs.Process(argv, self.host.env(), self.log(tag), self.host.prefix)
         self.processes.append(process)
         return process
 
-    def pair_of(self, sides, argvs, port, seconds):
-        """Runs a server on the first side, and its client on the second when it listens. Returns both, ended, with their exit codes."""
-        server = self.spawn(sides[0], argvs[0], "server", port)
+    def pair_of(self, sides, argvs, port, seconds, cm=False):
+        """Runs a server on the first side, and its client on the second when it listens: on a TCP port, or on one of rdma_cm (cm). Returns
+        both, ended, with their exit codes. port None: the client does not wait."""
+        server = self.spawn(sides[0], argvs[0], "server", port, cm)
         client, codes = None, [None, None]
         try:
-            if sides[0] == "rxe":
+            if not port:
+                server.wait(10)
+            elif sides[0] == "rxe":
                 server.wait_listening(30)
+            elif cm:
+                pairs.wait_ready(server, self.host, "cm", port)
             else:
                 labs.wait_listening(server, port)
             client = self.spawn(sides[1], argvs[1], "client")

@@ -23,7 +23,7 @@ import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../e2e/lib"))
+sys.path[1:1] = [os.path.join(HERE, "../e2e/lib"), os.path.join(HERE, "../rdmacm")]
 
 import lab as labs  # noqa: E402
 import deviations  # noqa: E402
@@ -71,6 +71,27 @@ class Runner:
         logs = "".join(f"\n--- {who} ({side}): {p.line}\n{p.output()[-3000:]}" for who, side, p in zip(("server", "client"), sides, processes) if p)
         return outputs, trouble, logs
 
+    def cm_pair(self, role, case):
+        """The same for programs that connect by rdma_cm: they get an address and no device."""
+        port = labs.tcp_port()
+        sides = ("pumice", "rxe") if role == "server" else ("rxe", "pumice")
+        address = {("server", False): machine.HOST_IP, ("server", True): machine.HOST_IP6, ("client", False): machine.GUEST_IP,
+                   ("client", True): machine.GUEST_IP6}[role, case.six]
+        fill = lambda argv: [a.format(address=address, port=port) for a in argv]  # noqa: E731
+        listens = int(case.listens.format(port=port)) if case.listens else None
+        argvs = [fill(case.server), fill(case.argv)]
+        for argv in argvs:
+            argv[0] = labs.which(argv[0])
+        processes, codes = self.machine.pair_of(sides, argvs, listens, case.timeout, cm=True)
+        outputs = [p.output() if p else "" for p in processes]
+        trouble = None
+        if case.check is not table.rejected and case.server[0] != "timeout":
+            trouble = next((f"the {who} ended with {code}" for who, code in (("client", codes[1]), ("server", codes[0])) if code != 0), None)
+        elif (codes[1] in (0, None)) == (case.check is table.rejected):
+            trouble = f"the client ended with {codes[1]}"
+        logs = "".join(f"\n--- {who} ({side}): {p.line}\n{p.output()[-3000:]}" for who, side, p in zip(("server", "client"), sides, processes) if p)
+        return outputs, trouble, logs
+
     # --- cases of programs ---
 
     def run_program(self, case, role):
@@ -81,7 +102,7 @@ class Runner:
                 self.machine.fault(case.fault)
             if case.netem:
                 self.machine.netem(case.netem)
-            outputs, trouble, logs = self.pair(role, case.argv, case.six, case.timeout)
+            outputs, trouble, logs = self.cm_pair(role, case) if case.server else self.pair(role, case.argv, case.six, case.timeout)
             if trouble is None:
                 case.check(*outputs)
         except labs.Trouble as e:
