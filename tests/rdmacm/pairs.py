@@ -3,7 +3,6 @@
 
 import os
 import random
-import re
 import signal
 import time
 
@@ -43,15 +42,9 @@ def told(*processes):
 
 # --- listening -------------------------------------------------------------------------------------------------------------
 
-def listens(tree, port):
-    """Whether an ID of connection management in this part of a status listens on the port."""
-    if isinstance(tree, list):
-        return any(listens(value, port) for value in tree)
-    if not isinstance(tree, dict):
-        return False
-    if str(tree.get("state", "")).upper() == "LISTEN" and re.search(rf"(^|\D){port}$", str(tree.get("src", ""))):
-        return True
-    return any(listens(value, port) for value in tree.values())
+def listens(status, port):
+    """Whether an ID of connection management listens on the port."""
+    return any(listener["port"] == port for listener in status.get("cm", {}).get("listeners", []))
 
 
 def wait_ready(process, host, ready, port):

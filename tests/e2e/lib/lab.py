@@ -324,7 +324,7 @@ class Host:
 
 
 # The names by which the status counts what clients have made.
-OBJECT_KINDS = ("sessions", "pds", "mrs", "cqs", "qps", "channels", "ahs", "srqs", "mws", "xrcds", "comp_cntrs")
+OBJECT_KINDS = ("sessions", "pds", "mrs", "cqs", "qps", "channels", "ahs", "srqs", "mws", "xrcds", "comp_cntrs", "listeners", "connections")
 
 
 def object_counts(tree):
