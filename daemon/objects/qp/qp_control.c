@@ -48,7 +48,8 @@ static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp
     return 0;
 }
 
-/* The granted inline size is all the room of a slot, as on NICs. For UD QPs it is at least UD_INLINE bytes, because of
+/* The granted inline size is all the room of a slot, as on NICs, also if the program asks for none: rdma_xclient of
+ * librdmacm relies on that. For UD QPs with inline data it is at least UD_INLINE bytes, because of
  * UCX (1.13 and later). Its connection requests are a few bytes longer than the 64 bytes that it asks for. UCX reuses
  * the buffer of a connection request that was not sent inline as soon as the peer's own request comes in. The packet
  * would then carry newer content of the buffer: a reply to another peer (openucx/ucx issue 6040). */
@@ -56,9 +57,7 @@ static uint32_t granted_inline(const struct qp_caps *c, bool ud)
 {
     uint32_t asked = c->max_inline;
 
-    if (!asked)
-        return 0;
-    if (ud && asked < UD_INLINE)
+    if (ud && asked && asked < UD_INLINE)
         asked = UD_INLINE;
     asked = ring_send_room(c->max_send_sge, asked, ud);
     return asked < ENGINE_MAX_INLINE ? asked : ENGINE_MAX_INLINE;

@@ -181,17 +181,23 @@ static void to_request(const struct ibv_qp_init_attr_ex *a, struct pm_create_qp_
     }
 }
 
+/* The PD that a QP belongs to. NULL: an XRC target belongs to its XRC domain. */
+static struct ibv_pd *owner_pd(enum ibv_qp_type type, struct ibv_pd *pd)
+{
+    return kind_of(type)->sends ? pd : NULL;
+}
+
 /* Makes the object of the QP with the attributes of the application. The daemon doesn't know it yet. */
 static struct vb_qp *make_object(struct ibv_context *context, const struct ibv_qp_init_attr_ex *a)
 {
     const struct kind *k = kind_of(a->qp_type);
-    struct ibv_pd *pd = k->sends ? a->pd : NULL;
-    struct vb_qp *qp = vb_pd_alloc(pd, sizeof(*qp), VB_ALLOC_QP);
+    struct vb_qp *qp = vb_pd_alloc(owner_pd(a->qp_type, a->pd), sizeof(*qp), VB_ALLOC_QP);
     if (!qp)
         return NULL;
     qp->qp.context = context;
     qp->qp.qp_context = a->qp_context;
-    qp->qp.pd = pd;
+    /* An XRC target has none. But librdmacm takes the PD of its SRQ from here, and rdma-core tells what it was given. */
+    qp->qp.pd = a->comp_mask & IBV_QP_INIT_ATTR_PD ? a->pd : NULL;
     qp->qp.send_cq = k->sends ? a->send_cq : NULL;
     qp->qp.recv_cq = k->receives ? a->recv_cq : NULL;
     qp->qp.srq = k->receives ? a->srq : NULL;
@@ -217,7 +223,7 @@ static void discard(struct vb_qp *qp)
     vb_layouts_free(qp);
     if (qp->qp.srq)
         atomic_fetch_sub(&vb_srq(qp->qp.srq)->users, 1);
-    vb_pd_free(qp->qp.pd, qp, VB_ALLOC_QP);
+    vb_pd_free(owner_pd(qp->qp.qp_type, qp->qp.pd), qp, VB_ALLOC_QP);
 }
 
 /* Makes the QP, and stores the granted limits in a->cap. Returns NULL with errno on failure. */

@@ -73,7 +73,7 @@ static void fill(struct entry *e, const char *device, const struct in6_addr *gid
         memset(&e->mask.v6.sin6_addr, 0xff, 16);
     }
     e->ifa.ifa_name = e->name;
-    e->ifa.ifa_flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK;
+    e->ifa.ifa_flags = IFF_UP | IFF_RUNNING;
     e->ifa.ifa_addr = &e->address.any;
     e->ifa.ifa_netmask = &e->mask.any;
 }

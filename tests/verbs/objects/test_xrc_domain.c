@@ -192,6 +192,21 @@ static void types(void)
     need(ibv_destroy_qp(tgt) == 0 && ibv_destroy_qp(ini) == 0 && ibv_close_xrcd(x) == 0 && vt_end_close(&e));
 }
 
+/* A target has no PD, but shows the one that it was created with: librdmacm makes the SRQ in it. */
+static void pd_of_target(void)
+{
+    struct ibv_pd *pd = ibv_alloc_pd(one);
+    struct ibv_qp_init_attr_ex a = {.qp_type = IBV_QPT_XRC_RECV,
+                                    .comp_mask = IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_PD,
+                                    .xrcd = open_fd(one, -1, O_CREAT),
+                                    .pd = pd};
+    need(pd && a.xrcd);
+    struct ibv_qp *qp = ibv_create_qp_ex(one, &a);
+    ok(qp && qp->pd == pd, "a target shows its PD");
+    ok(ibv_dealloc_pd(pd) == 0, "and does not hold it");
+    need(ibv_destroy_qp(qp) == 0 && ibv_close_xrcd(a.xrcd) == 0);
+}
+
 int main(void)
 {
     struct ibv_device_attr d;
@@ -207,6 +222,8 @@ int main(void)
     busy();
     killed();
     types();
+    if (vt_own("the PD of a target"))
+        pd_of_target();
     unlink(path);
     rmdir(dir);
     ok(ibv_close_device(one) == 0 && ibv_close_device(two) == 0, "close");
