@@ -57,8 +57,8 @@ build()
     $CC -o "$dir/sim" $objects $sim_objects "$BUILD/lib/libpcapng.a" "$BUILD/lib/libwire.a" -lisal
 }
 
-# fault NAME FILE FROM TO [case|tm|slow]; with `case` the random exchanges need not find it, with `tm` those with tag matching must, with
-# `slow` a cell of the slow paths must
+# fault NAME FILE FROM TO [case|tm|cm|slow]; with `case` the random exchanges need not find it, with `tm` those with tag matching must, with
+# `cm` those with connection management, with `slow` a cell of the slow paths
 fault()
 {
     [[ $wanted == "  " || $wanted == *" $1 "* ]] || return
@@ -78,12 +78,14 @@ try() # the arguments of fault: prints the line of the table
     build "$1" "$2" "$3" "$4" || return
     if [ "${5:-}" = tm ]; then
         timeout 120 "$out/$1/sim" --tm 1 500 1 >"$log" 2>&1
+    elif [ "${5:-}" = cm ]; then
+        timeout 120 "$out/$1/sim" --cm 1 500 1 >"$log" 2>&1
     elif [ "${5:-}" = slow ]; then
         timeout 120 "$out/$1/sim" --slow | grep -A1 '^FAILED' >"$log" 2>&1
     else
         timeout 120 "$out/$1/sim" --seed 1 -n "$SEEDS" --max-failures 1 --out "$out/$1" >"$log" 2>&1
     fi
-    seed=$(sed -n 's/^FAILED  sim --\(seed\|tm\|slow\) \([0-9]*[^ ]*\).*/\2/p' "$log" | head -n 1)
+    seed=$(sed -n 's/^FAILED  sim --\(seed\|tm\|cm\|slow\) \([0-9]*[^ ]*\).*/\2/p' "$log" | head -n 1)
     seen=$(sed -n '/^FAILED/{n;s/^ *//p;q}' "$log" | cut -c 1-110)
     timeout 120 "$out/$1/sim" -n 0 --max-failures 1000000 --out "$out/$1" >"$log.cases" 2>/dev/null
     cases=$(sed -n 's/^FAILED  sim --case \([a-z0-9-]*\).*/\1/p' "$log.cases" | sort -u | wc -l)
@@ -241,6 +243,26 @@ fault TM_FIN_EARLY requester/rendezvous.c 'queue_read(qp, e);
             continue;' tm
 fault TM_FIN_LOST requester/rendezvous.c 'queue_fin(qp, &rx);
         tm_done' 'tm_done' tm
+fault CM_REPEAT cm/retry.c 'message_repeat(id);
+    if (id->retries' 'if (id->retries' cm
+fault CM_TIMER cm/retry.c 'cm_id_set_timer(id, CM_TIMER_RETRY, now + id->interval);' '' cm
+fault CM_RTU_AGAIN cm/connect.c 'id->state == CM_ID_ESTABLISHED || id->state == CM_ID_DISCONNECTED' 'id->state == CM_ID_DISCONNECTED' cm
+fault CM_REQ_AGAIN cm/accept.c 'if (n) {
+        answer_again' 'if (false) {
+        answer_again' cm
+fault CM_REJ_AGAIN cm/disconnect.c 'comm_table_insert(&id->cm->comm, &id->by_remote, &key);' '' cm
+fault CM_REP_GONE cm/connect.c 'if (id && !id->passive && id->remote_comm_id == p->local_comm_id) {' 'if (!id || id->remote_comm_id == p->local_comm_id) {
+        if (!id)
+            return;' cm
+fault CM_PSN cm/connect.c 'id->sq_psn = p->starting_psn;' 'id->sq_psn = p->starting_psn + 1;' cm
+fault CM_READS cm/connect.c 'id->initiator_depth = p->responder_resources;' 'id->initiator_depth = p->initiator_depth;' cm
+fault CM_MRA cm/reject.c 'retry_wait_longer(id, service + cm_time_ns(id->ack_timeout_code), r->now);' '' cm
+fault CM_DREP cm/disconnect.c 'message_answer(r, &m);' '' cm
+fault CM_TIME_WAIT cm/disconnect.c 'cm_id_set_timer(id, CM_TIMER_TIME_WAIT, now + cm_time_ns(id->ack_timeout_code));' '' cm
+fault CM_TWICE cm/disconnect.c 'id->disconnected = true;' '' cm
+fault CM_LEAK cm/cm_id.c 'comm_table_remove(&cm->comm, &id->by_local);' '' cm
+fault CM_SIDR_AGAIN cm/sidr.c 'retry_answer_again(cm_id_of_remote(n), r->now);' '' cm
+fault CM_OVERTAKE cm/reject.c '|| id->state == CM_ID_REQ_SENT' '' cm
 fault LAYOUT_ITEM memory/layout.c 'c->byte = p.in % e->length;' 'c->byte = 0;'
 fault LAYOUT_TURN memory/layout.c 'p->round = off / l->round_bytes;' 'p->round = 0;'
 fault LAYOUT_INNER memory/sge_iter.c 'layout_walk_push(&s->walk, &k->shape->layout, p.addr, p.len)' 'layout_walk_push(&s->walk, &k->shape->layout, 0, p.len)'

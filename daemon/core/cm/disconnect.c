@@ -15,6 +15,16 @@ void set_disconnected(struct cm_id *id)
     id->state = CM_ID_DISCONNECTED;
 }
 
+void set_disconnected_but_known(struct cm_id *id, uint64_t now)
+{
+    struct comm_key key = id->by_remote.key;
+    set_disconnected(id);
+    if (!key.kind)
+        return;
+    comm_table_insert(&id->cm->comm, &id->by_remote, &key);
+    retry_keep_answer(id, now);
+}
+
 /* The QP of the peer may be used for a new connection at once. Delayed REQs of the old one are still known. */
 void enter_time_wait(struct cm_id *id, uint64_t now)
 {
@@ -143,7 +153,7 @@ static void give_up(struct cm_id *id, uint64_t now)
         cm_id_report_status(id, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
         break;
     case CM_ID_REP_SENT:
-        set_disconnected(id);
+        set_disconnected_but_known(id, now);
         cm_id_report_status(id, CM_EVENT_UNREACHABLE, -ETIMEDOUT);
         break;
     default: /* DREQ_SENT */
@@ -204,7 +214,7 @@ static void tell_peer(struct cm_id *id, uint64_t now)
         if (id->qp_type == QPT_UD)
             break;
         if (id->qp_type == QPT_XRC_RECV) /* its QP may serve other processes: the initiator disconnects */
-            set_disconnected(id);
+            set_disconnected_but_known(id, now);
         else
             send_dreq(id, now);
         break;

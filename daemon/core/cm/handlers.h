@@ -51,6 +51,9 @@ void handle_drep(const struct received *r);
 void send_reject(struct cm_id *id, uint8_t reason, const uint8_t *private_data, uint8_t len, uint64_t now);
 /* No connection, and none to come. */
 void set_disconnected(struct cm_id *id);
+/* The same, but for a while the peer's message is known if it comes again: the kept message answers it, if there is one. A
+ * late copy of a REQ is thus no new request. */
+void set_disconnected_but_known(struct cm_id *id, uint64_t now);
 void enter_time_wait(struct cm_id *id, uint64_t now);
 /* Sends a DREQ. Only in ESTABLISHED. */
 void send_dreq(struct cm_id *id, uint64_t now);

@@ -56,15 +56,9 @@ void send_reject(struct cm_id *id, uint8_t reason, const uint8_t *private_data, 
         enter_time_wait(id, now);
         return;
     }
-    struct comm_node *remote = &id->by_remote;
-    struct comm_key key = remote->key;
-    set_disconnected(id);
-    message_send_and_keep(id, &m);
-    if (!key.kind)
-        return;
     /* The REJ may be lost. Then the peer repeats its message, and gets the REJ again. */
-    comm_table_insert(&id->cm->comm, remote, &key);
-    retry_keep_answer(id, now);
+    set_disconnected_but_known(id, now);
+    message_send_and_keep(id, &m);
 }
 
 int cm_reject(struct cm_id *id, uint8_t reason, const uint8_t *private_data, uint8_t len, uint64_t now)
@@ -146,7 +140,7 @@ void handle_rej(const struct received *r)
     if (stale)
         enter_time_wait(id, r->now);
     else
-        set_disconnected(id);
+        set_disconnected_but_known(id, r->now);
 }
 
 /* --- MRA and LAP ---------------------------------------------------------------------------------- */

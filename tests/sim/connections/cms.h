@@ -58,6 +58,7 @@ struct cms_end {
     int to;
     /* Of an end that was destroyed or has rejected after its REP. If its REJ is lost, the peer may never learn of it. */
     uint32_t left;
+    uint32_t of; /* passive: the communication ID of the peer */
 };
 struct cms_host {
     struct cm *cm;

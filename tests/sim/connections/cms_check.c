@@ -50,6 +50,12 @@ static struct cms_end *peer_of(struct cms *s, const struct cms_end *e)
     return NULL;
 }
 
+static void check_reads(struct cms *s, const struct cm_qp_attr *from, const struct cm_qp_attr *to)
+{
+    if (from->mask & QPA_MAX_RD_ATOMIC && to->mask & QPA_MAX_DEST_RD_ATOMIC)
+        cms_require(s, from->attr.max_rd_atomic == to->attr.max_dest_rd_atomic, "the ends do not agree on READs");
+}
+
 static void check_agreement(struct cms *s, const struct cms_end *e)
 {
     const struct cms_end *p = peer_of(s, e);
@@ -63,10 +69,8 @@ static void check_agreement(struct cms *s, const struct cms_end *e)
                 peer_rts.attr.sq_psn, rtr.attr.rq_psn);
     cms_require(s, rts.attr.sq_psn == peer_rtr.attr.rq_psn, "the peer does not expect the first PSN");
     cms_require(s, rtr.attr.dest_qpn == p->qpn && peer_rtr.attr.dest_qpn == e->qpn, "not the QP of the peer");
-    cms_require(s,
-                !(rts.mask & QPA_MAX_RD_ATOMIC) || !(peer_rtr.mask & QPA_MAX_DEST_RD_ATOMIC) ||
-                    rts.attr.max_rd_atomic == peer_rtr.attr.max_dest_rd_atomic,
-                "the ends do not agree on READs");
+    check_reads(s, &rts, &peer_rtr);
+    check_reads(s, &peer_rts, &rtr);
 }
 
 static void check_datagram(struct cms *s, const struct cms_end *e, const struct cm_event *ev)

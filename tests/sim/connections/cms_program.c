@@ -195,11 +195,21 @@ void cms_step(struct cms *s, int n, enum cms_step step)
 
 /* --- events ------------------------------------------------------------------------------------- */
 
+/* A connect is one request, unless the answer to it is lost again and again. */
+static void check_new(struct cms *s, int host, const struct cm_id_info *info)
+{
+    for (int i = 0; i < s->ends && s->loss <= 20 && !s->deaths; i++)
+        cms_require(s, !s->end[i].passive || s->end[i].host != host || s->end[i].of != info->remote_comm_id,
+                    "a program gets one request twice");
+}
+
 static void take_request(struct cms *s, int host, const struct cm_event *ev)
 {
-    struct cms_end *e = new_end(s, host);
     struct cm_id_info info;
     cm_id_query(ev->id, &info);
+    check_new(s, host, &info);
+    struct cms_end *e = new_end(s, host);
+    e->of = info.remote_comm_id;
     e->id = ev->id;
     e->passive = true;
     e->phase = CMS_REQUESTED;
