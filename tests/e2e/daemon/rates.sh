@@ -53,10 +53,11 @@ for line in text.strip().splitlines():
         seen.add(current)
         assert line.split()[3] in ("counter", "gauge")
     elif not line.startswith("# HELP "):
-        m = re.fullmatch(r'([a-z_0-9]+)\{([a-z]+="[^"]*",?)+\} \d+', line)
+        m = re.fullmatch(r'([a-z_0-9]+)(\{([a-z]+="[^"]*",?)+\})? \d+', line)
         assert m and m.group(1) == current, line
 assert len(seen) > 50
 PY
+has "connection management" "$out" "pumice_cm_req_sent_total 0"
 has "another path" "$(get GET /)" "404"
 has "another method" "$(get POST /metrics)" "405"
 has "another time" "$(get GET /metrics)" "200"

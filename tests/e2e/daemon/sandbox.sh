@@ -83,10 +83,10 @@ if [ -n "$asan" ]; then
 else
     preload=$try_files
 fi
-expected_files() # RESULT: of reading in the threads of the device; the others may not
+expected_files() # RESULT: of reading in the threads of the device; the others may not. Two threads have a spare one (takeover).
 {
     local name
-    for name in log metrics pumice-files "pumice0 $1" pumiced status "takeover $1" watchdog; do
+    for name in cm log metrics pumice-files "pumice0 $1" pumiced status takeover "takeover $1" watchdog; do
         [[ $name == *\ * ]] || name="$name EACCES"
         echo "$name refused"
     done
