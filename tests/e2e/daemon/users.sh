@@ -53,6 +53,37 @@ has "why" "$out" "only root and the daemon's user see those of others"
 has "tm" "$(as $bob "$pumice" tm list --socket "$dir/s" 2>&1)" "no program has"
 has "layout" "$(as $bob "$pumice" layout list --socket "$dir/s" 2>&1)" "no program has"
 
+# Connections by rdma_cm: those of alice, who listens at a port and fails to reach another one.
+rdma_cm() # UID: how many IDs listen, and how many failures there are
+{
+    as "$1" "$pumice" status --json --socket "$dir/s" | python3 -c '
+import json, sys
+cm = json.load(sys.stdin)["hosts"][0]["status"]["cm"]
+print(cm["answers"], cm["ids"], cm["channels"], len(cm["listeners"]), len(cm["failures"]), cm["counters"]["rej_sent"])'
+}
+if have "connections by rdma_cm" rping; then
+    as_client() { as "$1" env LD_PRELOAD="${asan:+$asan:}$library" PUMICE_SOCKET="$dir/s" "${@:2}"; }
+    as_client $alice rping -s -P -a "$address" -p 7000 >/dev/null 2>&1 &
+    pids+=($!)
+    for ((i = 0; i < 100; i++)); do
+        [[ $(rdma_cm $alice) == *" 1 1 1 0 "* ]] && break
+        sleep 0.1
+    done
+    as_client $alice timeout 20 rping -c -a "$address" -p 7001 -C 1 >/dev/null 2>&1 && fail "rping connects to a port at which nobody listens"
+    is "rdma_cm: alice" "$(rdma_cm $alice)" "True 1 1 1 1 1"
+    is "rdma_cm: bob" "$(rdma_cm $bob)" "True 0 0 0 0 1"
+    is "rdma_cm: root" "$(rdma_cm 0)" "True 1 1 1 1 1"
+    has "why: alice" "$(as $alice "$pumice" why --connections --socket "$dir/s")" "nobody listens on port 7001"
+    out=$(as $bob "$pumice" why --connections --socket "$dir/s" 2>&1)
+    hasnt "why: bob" "$out" "port 700"
+    has "why: bob" "$out" "only root and the daemon's user see those of others"
+    has "res: alice" "$(as $alice "$pumice" res show cm_id --socket "$dir/s")" ":7000"
+    is "res: bob" "$(as $bob "$pumice" res show cm_id --socket "$dir/s")" ""
+    kill "${pids[-1]}"
+    wait "${pids[-1]}" 2>/dev/null
+    unset 'pids[-1]'
+fi
+
 metrics() # UID
 {
     as "$1" $python -c '
