@@ -133,7 +133,10 @@ for program, more in (("rstream", [("resolve", ["-T", "r", "-S", "5000", "-C", "
     SOCKETS.append(twice(program, "all-sizes", ["-S", "all"], where="hdn", timeout=400, check=(checks.stream,)))
 for what, args in (("plain", []), ("echo", ["-T", "e", "-S", "1000", "-C", "500"]), ("data", ["-S", "1000", "-C", "500"]), ("blocking", ["-T", "b", "-T", "e", "-S", "100", "-C", "200"]),
                    ("async", ["-T", "a", "-T", "e", "-S", "100", "-C", "200"]), ("nonblocking", ["-T", "n", "-T", "e", "-S", "100", "-C", "200"])):
-    SOCKETS.append(twice("udpong", what, args, "hd" if what == "echo" else "", CLEAN, ends=False, check=(checks.stream,), timeout=120))
+    # Not quick: datagram rsockets bind to the source address of a UDP socket, which is 127.0.0.1 on the loopback interface, an
+    # address of the first host only.
+    common = ["udpong", "-p", "{port}"] + args
+    SOCKETS.append(pair("udpong", what, common + ["-b", "{server}"], common + ["-s", "{server}"], "", CLEAN, ready="udp", ends=False, check=(checks.stream,), timeout=120))
 UTILS += SOCKETS
 
 # --- perftest ----------------------------------------------------------------------------------------------------------------
@@ -183,12 +186,12 @@ def perftest():
 # The tests that use queue pairs of RC and UD: with rdma_cm, qperf has no others. Each for a second.
 QPERF_RC = ("rc_bi_bw", "rc_bw", "rc_lat", "rc_rdma_read_bw", "rc_rdma_read_lat", "rc_rdma_write_bw", "rc_rdma_write_lat", "rc_rdma_write_poll_lat",
             "rc_compare_swap_mr", "rc_fetch_add_mr", "ver_rc_compare_swap", "ver_rc_fetch_add")
-QPERF_UD = ("ud_bi_bw", "ud_bw", "ud_lat")
+QPERF_UD = () # qperf refuses -cm1 for its tests of UD, and makes address handles without a GRH
 
 
 def qperf():
     for test in QPERF_RC + QPERF_UD:
-        quick = {"rc_lat": "h", "ver_rc_fetch_add": "f", "ud_lat": "d"}.get(test, "")
+        quick = {"rc_lat": "h", "ver_rc_fetch_add": "f"}.get(test, "")
         yield pair("qperf", test, ["qperf", "-lp", "{port}"], ["qperf", "-lp", "{port}", "{server}", "-cm1", "-t", "1", test], quick,
                    CLEAN if test in QPERF_UD else ALL, ready="tcp", ends=False, check=(checks.qperf(test),), timeout=60)
 
@@ -212,7 +215,7 @@ def fabric():
 
 # What, verb, rw of the client, more for both sides, more for the server. fio compares data where messages bring them (send and recv). Of a READ
 # or WRITE, the other side does not know what arrived when, and fio has no check.
-VERIFY = ["--verify=crc32c", "--verify_header_seed=0"]
+VERIFY = ["--verify=crc32c"]
 FIO = [
     ("write", "write", "write", [], []),
     ("randwrite", "write", "randwrite", [], []),
@@ -238,7 +241,7 @@ def fio():
 def preload():
     """Programs that know nothing of RDMA: their TCP connections become rsockets. env keeps the client library."""
     common = ["iperf3", "-p", "{port}"]
-    yield pair("rsockets", "iperf3", common + ["-s", "-1"], common + ["-c", "{server}", "-n", "4M"], "h", check=(checks.iperf3,))
+    yield pair("rsockets", "iperf3", common + ["-s", "-1"], common + ["-c", "{server}", "-n", "4M"], "", check=(checks.iperf3,))
     yield pair("rsockets", "iperf3-reverse", common + ["-s", "-1"], common + ["-c", "{server}", "-n", "4M", "-R"], "", check=(checks.iperf3,))
     yield pair("rsockets", "tcp_echo", ["tcp_echo", "{port}"], ["tcp_echo", "{port}", "{server}", "4000000"], "hfdn", check=(checks.tcp_echo,))
     for what, args in (("rstream", ["-S", "60000", "-C", "20", "-T", "v"]), ("rstream-async", ["-S", "60000", "-C", "20", "-T", "a", "-T", "v"])):
@@ -275,7 +278,9 @@ def rows():
     yield from fabric()
     yield from fio()
     for program, what, server, client, quick, where, more in preload():
-        env = ["env", "RDMAV_FORK_SAFE=1", "LD_PRELOAD={preload}:" + pairs.RSOCKETS]
+        fork = what == "rstream-fork" # then the server listens at a TCP socket
+        env = ["env"] + ["RDMAV_FORK_SAFE=1"] * fork + ["LD_PRELOAD={preload}:" + pairs.RSOCKETS]
+        more = dict(more, ready="tcp" if fork else "cm")
         yield program, what, env + server, env + client, quick, where, more
 
 

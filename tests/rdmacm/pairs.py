@@ -47,6 +47,12 @@ def listens(status, port):
     return any(listener["port"] == port for listener in status.get("cm", {}).get("listeners", []))
 
 
+def is_bound(port):
+    """Whether a UDP socket of this machine has the port: a datagram server of librdmacm takes its first messages there."""
+    with open("/proc/net/udp", encoding="ascii") as table:
+        return any(line.split()[1].endswith(f":{port:04X}") for line in table.readlines()[1:])
+
+
 def wait_ready(process, host, ready, port):
     """Until the client may start."""
     kind, _, other = ready.partition(":")
@@ -54,7 +60,7 @@ def wait_ready(process, host, ready, port):
     end = time.monotonic() + LISTEN_SECONDS
     if kind == "tcp":
         labs.wait_listening(process, port)
-    while kind == "cm" and not listens(host.status(), port):
+    while (kind == "cm" and not listens(host.status(), port)) or (kind == "udp" and not is_bound(port)):
         if not process.alive() or time.monotonic() > end:
             raise labs.Trouble(f"the server does not listen on port {port}" + told(process))
         time.sleep(0.02)
@@ -108,7 +114,7 @@ def rping_clients(case, lab):
     """A persistent server and many clients at once."""
     clients, count = case.args
     port = labs.tcp_port()
-    server = lab.start(lab.server, _rping(lab, port, "-s", "-P"), "server")
+    server = lab.start(lab.server, _rping(lab, port, "-s", "-P", "-S", "4000"), "server")
     others = []
     try:
         wait_ready(server, lab.server, "cm", port)

@@ -32,6 +32,9 @@ static int bind_id(struct command *c, struct ucma_id *id, const union ucma_socka
     int rc = ucma_sockaddr_read(sa, &addr, &scope);
     if (rc == 0 && !cm_addr_is_wildcard(&addr))
         rc = cm_resolve_local(&c->host->devices, &addr, scope, &route);
+    /* For Linux, the address of the loopback interface stands for every device. Programs such as fi_pingpong bind to it. */
+    if (rc == -ENODEV && cm_addr_make_wildcard(&addr))
+        rc = 0;
     if (rc == 0)
         rc = cm_bind(id->cm, &addr, &route);
     if (rc == 0)

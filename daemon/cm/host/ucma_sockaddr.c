@@ -66,6 +66,16 @@ bool cm_addr_is_wildcard(const struct cm_addr *a)
            (gid_is_v4(a->gid) && memcmp(a->gid + GID_V4_AT, zero, sizeof(zero) - GID_V4_AT) == 0);
 }
 
+bool cm_addr_make_wildcard(struct cm_addr *a)
+{
+    static const uint8_t localhost[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1}, localhost6[16] = {[15] = 1};
+
+    if (memcmp(a->gid, localhost, sizeof(localhost)) != 0 && memcmp(a->gid, localhost6, sizeof(localhost6)) != 0)
+        return false;
+    memset(a->gid + (gid_is_v4(a->gid) ? GID_V4_AT : 0), 0, sizeof(a->gid) - (gid_is_v4(a->gid) ? GID_V4_AT : 0));
+    return true;
+}
+
 bool cm_addr_is_none(const struct cm_addr *a)
 {
     static const uint8_t zero[16];

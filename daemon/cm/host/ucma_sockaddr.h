@@ -32,6 +32,8 @@ void ucma_sockaddr_write_ib(const struct cm_addr *a, uint16_t port_space, struct
 
 /* True for 0.0.0.0 and ::. */
 bool cm_addr_is_wildcard(const struct cm_addr *a);
+/* Turns 127.0.0.1 and ::1 into the wildcard of their family. False, and unchanged: another address. */
+bool cm_addr_make_wildcard(struct cm_addr *a);
 /* True if there is no address. */
 bool cm_addr_is_none(const struct cm_addr *a);
 void cm_addr_to_net(const struct cm_addr *a, uint32_t scope, union addr *out);

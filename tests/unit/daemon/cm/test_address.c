@@ -36,6 +36,7 @@ Test(cm_address, binding)
     cr_expect_eq(cm_bind_ip(A, id, "192.0.2.1", 0), -EADDRNOTAVAIL);
     cr_expect_eq(cm_bind_to(A, id, &link_local, sizeof(link_local)), -EINVAL, "without an interface");
     cr_expect_eq(cm_bind_to(A, id, &other, sizeof(other)), -EINVAL);
+    cr_expect_eq(cm_bind_ip(B, cm_create(B, RDMA_PS_TCP, 3), "127.0.0.1", 0), 0, "of no device there: a wildcard");
     cr_expect_eq(cm_bind_ip(A, id, "127.0.0.1", 7471), 0);
     cr_expect_eq(cm_bind_ip(A, id, "127.0.0.1", 7471), -EINVAL, "it is bound");
     cr_expect_eq(cm_bind_ip(A, twin, "127.0.0.1", 7471), -EADDRINUSE);
@@ -110,7 +111,7 @@ Test(cm_address, a_route_that_no_device_is_on)
     cr_assert_eq(cm_event(B, &ev), 0);
     cr_expect_eq(ev.event, CM_EVENT_ADDR_RESOLVED);
     uint32_t other = cm_create(B, RDMA_PS_TCP, 1);
-    cr_expect_eq(cm_resolve(B, other, "127.0.0.1", "127.0.0.1", 7471), -ENODEV, "the source of another host");
+    cr_expect_eq(cm_resolve(B, other, "127.0.0.3", "127.0.0.1", 7471), -ENODEV, "the source of another host");
 }
 
 Test(cm_address, the_choice_of_the_source)
