@@ -121,7 +121,7 @@ STREAMS = [
     ("nonblocking", ["-T", "n", "-S", "5000", "-C", "200"], ""),
     ("verify", ["-T", "v", "-S", "60000", "-C", "50"], "hd"),
     ("verify-blocking", ["-T", "v", "-T", "b", "-S", "1000003", "-C", "5"], ""),
-    ("verify-async", ["-T", "v", "-T", "a", "-S", "70001", "-C", "50"], "f"),
+    ("verify-async", ["-T", "v", "-T", "a", "-S", "70001", "-C", "50"], ""),
     ("iterations", ["-S", "64", "-C", "100", "-I", "20"], ""),
     ("small-buffer", ["-B", "4096", "-S", "65536", "-C", "20", "-T", "v"], ""),
     ("no-inline", ["-i", "0", "-S", "64", "-C", "500", "-T", "v"], ""),
@@ -233,7 +233,7 @@ def fio():
         other = {"write": "read", "randwrite": "randread", "read": "read", "randread": "read"}[rw]
         verify = [a for a in client if not a.startswith("--do_verify")]
         yield pair("fio", what, common + ["--rw=" + other] + verify + server, common + ["--hostname={server}", "--verb=" + verb, "--rw=" + rw] + client,
-                   {"write": "h", "send-verify": "hfd"}.get(what, ""), check=(checks.fio,), traffic=100)
+                   {"write": "h"}.get(what, ""), check=(checks.fio,), traffic=100)
 
 
 # --- programs for TCP, by preload --------------------------------------------------------------------------------------------
