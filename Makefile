@@ -151,7 +151,7 @@ $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lisal
 
 # Programs that write captures for the scripts in tests/e2e/capture.
-E2E_BIN := $(addprefix $(BUILD)/tests/e2e/capture/,wire_gen scene_gen lint_gen)
+E2E_BIN := $(addprefix $(BUILD)/tests/e2e/capture/,wire_gen cm_gen scene_gen lint_gen)
 $(E2E_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/e2e/capture/scene.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
