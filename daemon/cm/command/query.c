@@ -129,16 +129,17 @@ static int query_addr(struct command *c, const struct ucma_id *id, const struct 
 
 static int query_path(struct command *c, const struct cm_id_info *info)
 {
-    struct {
-        struct rdma_ucm_query_path_resp head;
-        struct ucma_path_data path;
-    } resp = {.head = {.num_paths = has_path(info)}};
+    struct rdma_ucm_query_path_resp head = {.num_paths = has_path(info)};
+    struct ucma_path_data path;
+    uint8_t resp[sizeof(head) + sizeof(path)];
 
-    if (c->out_max < sizeof(resp.head))
+    if (c->out_max < sizeof(head))
         return -ENOSPC;
-    write_path(info, &resp.path);
+    write_path(info, &path);
+    memcpy(resp, &head, sizeof(head));
+    memcpy(resp + sizeof(head), &path, sizeof(path));
     bool all = has_path(info) && c->out_max >= sizeof(resp);
-    return command_result(c, &resp, all ? sizeof(resp) : sizeof(resp.head));
+    return command_result(c, resp, all ? sizeof(resp) : sizeof(head));
 }
 
 static int query_gid(struct command *c, const struct cm_id_info *info)

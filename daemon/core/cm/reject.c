@@ -43,7 +43,7 @@ void send_reject(struct cm_id *id, uint8_t reason, const uint8_t *private_data, 
     bool is_accepted = id->state == CM_ID_REP_SENT;
     struct cm_msg m;
     message_begin(id, CM_REJ, &m);
-    m.rej.answers = answered_in(id->state);
+    m.rej.answers = (uint8_t)answered_in(id->state);
     m.rej.reason = reason;
     if (reason == CM_REJ_TIMEOUT)
         write_guid(&m.rej, id->route.node_guid);
