@@ -102,7 +102,8 @@ static int post_send(struct conn *c)
     return ibv_post_send(c->id->qp, &wr, &bad);
 }
 
-/* A queue pair and memory for the ID, and a receive request. */
+/* A queue pair and memory for the ID, and a receive request. NULL: the peer of a request is gone already, so that the ID
+ * can't have a queue pair. */
 static struct conn *conn_new(struct rdma_cm_id *id)
 {
     open_device(id->verbs);
@@ -116,7 +117,13 @@ static struct conn *conn_new(struct rdma_cm_id *id)
 
     c->id = id;
     id->context = c;
-    need(rdma_create_qp(id, pd, &attr) == 0, "rdma_create_qp");
+    if (rdma_create_qp(id, pd, &attr) != 0) {
+        need(server && errno == EINVAL, "rdma_create_qp");
+        c->id = NULL;
+        slots_free[nfree++] = (uint32_t)(c - conns);
+        need(rdma_destroy_id(id) == 0, "rdma_destroy_id");
+        return NULL;
+    }
     need((c->buf = malloc(2 * LENGTH)) != NULL, "malloc");
     need((c->mr = ibv_reg_mr(pd, c->buf, 2 * LENGTH, IBV_ACCESS_LOCAL_WRITE)) != NULL, "ibv_reg_mr");
     post_recv(c);
@@ -190,7 +197,7 @@ static void serve_event(void)
     switch (type) {
     case RDMA_CM_EVENT_CONNECT_REQUEST:
         c = conn_new(id);
-        if (rdma_accept(id, &param) != 0) /* the peer is gone */
+        if (c && rdma_accept(id, &param) != 0) /* the peer is gone */
             conn_free(c);
         break;
     case RDMA_CM_EVENT_DISCONNECTED:
