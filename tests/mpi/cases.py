@@ -232,17 +232,17 @@ def tests_of_tools(hosts, faults):
 
 
 def over_fabric():
-    """MPI messages over libfabric. Over reliable datagrams not p2p: an MPI_Ssend ends in a crash in ofi_rxd of libfabric 1.17, over its own
-    UDP, too."""
+    """MPI messages over libfabric 1.17, but not p2p. Over ofi_rxd an MPI_Ssend ends in a crash, over its own UDP, too. Over ofi_rxm an
+    MPI_Mrecv of a message that goes by rendezvous does not end, over TCP neither (with FI_OFI_RXM_ENABLE_DYN_RBUF=0, as verbs has it)."""
     for ranks, p in ((2, "collectives"), (4, "collectives"), (4, "datatypes")):
         yield Case(f"2hosts/openmpi/ofi/{ranks}/{p}", 2, False, "ud", "openmpi", ranks, p, fabric=RXD, matrix=True, quick=True, timeout=120)
     for hosts in (2, 4):
         for faults in (False, True):
             for ranks in (hosts, 2 * hosts):
-                for p in ("p2p", "collectives", "datatypes", "threads"):
+                for p in ("collectives", "datatypes", "threads"):
                     clean2 = hosts == 2 and not faults
                     yield Case(f"{first(hosts, faults)}/openmpi/rxm/{ranks}/{p}", hosts, faults, "rc", "openmpi", ranks, p, fabric=RXM, matrix=True,
-                               quick=not faults and ranks == hosts, mpi_basic=clean2 and ranks == 2 and p == "p2p", timeout=360 if faults else 180)
+                               quick=not faults and ranks == hosts, mpi_basic=clean2 and ranks == 2 and p == "collectives", timeout=360 if faults else 180)
 
 
 def without_process_vm():
