@@ -61,6 +61,7 @@ def perftest(_server, client):
 def qperf(test):
     def check(_server, client):
         need(f"{test}:" in client, "no result")
+        need("not used" not in client, "qperf does not use rdma_cm for this test")
         need("failed" not in client and "error" not in client.lower(), "qperf reports an error")
         if not test.startswith("ver_"):
             need(re.search(r"= +[\d.]+ ", client), "no figure")
