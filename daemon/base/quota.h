@@ -104,7 +104,7 @@ void quota_release(const struct quota_owner *o, enum quota_kind object);
 int quota_charge_memory(const struct quota_owner *o, uint32_t mappings, uint64_t bytes, char why[QUOTA_WHY_MAX]);
 void quota_release_memory(const struct quota_owner *o, uint32_t mappings, uint64_t bytes);
 
-/* What all users have of this kind. */
+/* Returns the amount of this kind that all users have together. */
 uint64_t quota_total(struct quota *q, enum quota_kind kind);
 
 /* One line of the status: what a user has of a kind. */

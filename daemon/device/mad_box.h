@@ -17,7 +17,7 @@
 
 #define MAD_BOX_SLOTS 1024u /* of each direction */
 
-/* What connection management must know of a device. */
+/* The part of a device that connection management must know. */
 struct mad_device {
     uint64_t guid;
     uint32_t ifindex; /* interface of the device's address */

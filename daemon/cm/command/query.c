@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What programs ask about an ID: addresses, GIDs and paths. RoCE has no path records of a subnet administrator, so they
+/* The queries of programs about an ID: addresses, GIDs and paths. RoCE has no path records of a subnet administrator, so they
  * are made here, as Linux makes them. */
 #include <endian.h>
 #include <errno.h>

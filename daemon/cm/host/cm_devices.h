@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What connection management knows of the devices of the daemon: a copy of each device's addresses
+/* The devices of the daemon, as connection management knows them: a copy of each device's addresses
  * (device/mad_box.h), and the search for an address. */
 #ifndef PUMICE_DAEMON_CM_HOST_CM_DEVICES_H
 #define PUMICE_DAEMON_CM_HOST_CM_DEVICES_H

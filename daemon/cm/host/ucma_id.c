@@ -92,7 +92,7 @@ uint32_t ucma_id_destroy(struct ucma_id *id, uint64_t now)
     return reported;
 }
 
-/* What the program learns of an object of another channel. IDs of other users do not exist for it. */
+/* The error for an object of another channel. IDs of other users do not exist for it. */
 static int check_channel(const struct cm_channel *ch, const struct cm_channel *of)
 {
     if (!of || of->owner.uid != ch->owner.uid)

@@ -96,12 +96,12 @@ void cm_forget_request(struct cm_id *id);
 int cm_disconnect(struct cm_id *id, uint64_t now);
 /* The QP received a message before the RTU came (IBV_EVENT_COMM_EST). Other events: -EINVAL. */
 int cm_notify(struct cm_id *id, uint32_t event, uint64_t now);
-/* What rdma_init_qp_attr gives for this QP state (INIT, RTR, RTS). -EINVAL: not in this state of the ID. */
+/* Gives the attributes of rdma_init_qp_attr for this QP state (INIT, RTR, RTS). -EINVAL: not in this state of the ID. */
 int cm_init_qp_attr(const struct cm_id *id, uint8_t qp_state, struct cm_qp_attr *out);
 /* Queues an event of the owner's for the ID: MULTICAST_JOIN, MULTICAST_ERROR, DEVICE_REMOVAL, ADDR_CHANGE. */
 void cm_post_event(struct cm_id *id, const struct cm_event *ev);
 
-/* What is known of an ID, for queries and for `pumice status`. */
+/* The state and addresses of an ID, for queries and for `pumice status`. */
 enum cm_id_state {
     CM_ID_IDLE,
     CM_ID_BOUND,

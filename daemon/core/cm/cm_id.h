@@ -16,7 +16,7 @@
 #define CM_PKEY 0xffffu
 #define CM_OUT_SLOTS 512u /* datagrams that wait for the network; further ones are lost */
 
-/* What the timer of an ID is for. */
+/* The purpose of an ID's timer. */
 enum cm_timer_use {
     CM_TIMER_NONE,
     CM_TIMER_RETRY, /* the message in `kept` is sent again, until there was no answer for too long */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the instance does with each kind of message that it receives, and at the end of timers. The functions for programs
+/* The handlers of the messages that the instance receives, and of its timers. The functions for programs
  * are beside those of the other side of their exchange:
  *     connect.c      cm_connect, and REPs
  *     accept.c       REQs, cm_accept, RTUs, cm_notify

@@ -135,7 +135,7 @@ static void add_silence(char text[CM_REASON_MAX], const json_t *row, const json_
             e->address, e->address);
 }
 
-/* What a reject means, and what to do. */
+/* The meaning of a reject, and advice. */
 static void add_reject(char text[CM_REASON_MAX], const json_t *row, const json_t *hosts, const struct endpoint *e)
 {
     long long reason = member_whole(row, "reject");

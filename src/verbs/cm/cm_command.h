@@ -9,7 +9,7 @@
 
 #include "src/verbs/cm/cm_channel.h"
 
-/* What write(2) of the kernel's device does: returns len, or -errno. fd: the descriptor of ch. The caller has a
+/* Does what write(2) of the kernel's device does: returns len, or -errno. fd: the descriptor of ch. The caller has a
  * reference to ch, and gives it back when the thread is cancelled, too: waiting for an event is a cancellation point. */
 ssize_t vb_cm_write(int fd, struct vb_cm_channel *ch, const void *buf, size_t len);
 

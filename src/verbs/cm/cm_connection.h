@@ -20,7 +20,7 @@ struct vb_cm_connection {
     atomic_bool broken;
 };
 
-/* What the daemon said when it refused a connection. */
+/* The daemon's text when it refused a connection. */
 struct vb_cm_refusal {
     char path[256]; /* of the daemon's socket */
     char why[PM_WHY_MAX]; /* "": no explanation */

@@ -31,7 +31,7 @@
 #define CMS_PORT 7000
 #define CMS_NO_PORT 7001 /* nobody listens on it */
 
-/* What the program of an end knows. */
+/* The knowledge of an end's program. */
 enum cms_phase {
     CMS_NONE,
     CMS_RESOLVING,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What programs may learn, and what must hold when nothing happens any more. */
+/* Checks what programs learn, and the state when nothing happens any more. */
 #include "tests/sim/connections/cms.h"
 
 #include <errno.h>

@@ -86,7 +86,7 @@ static void connect_now(struct cms *s, struct cms_end *e)
     cms_require(s, cm_connect(e->id, &param, NULL, s->now) == 0, "connect fails");
 }
 
-/* What a program does with an established connection. */
+/* The program uses an established connection. */
 static void live(struct cms *s, struct cms_end *e)
 {
     if (e->ud)

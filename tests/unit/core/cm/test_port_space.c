@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Who may have a port, and which listener gets a request. */
+/* The rules of ports: which ID may bind one, and which listener gets a request. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>

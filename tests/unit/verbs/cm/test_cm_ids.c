@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the client library knows about the IDs of a channel (src/verbs/cm/cm_ids.h). */
+/* The IDs of a channel, as the client library counts them (src/verbs/cm/cm_ids.h). */
 #include "src/verbs/cm/cm_ids.h"
 
 #include <criterion/criterion.h>
