@@ -63,7 +63,7 @@ static inline void cm_settle(void)
         for (unsigned n = 0; n < CM_NODES; n++) {
             cm_thread_turn(&cm_node[n].t);
             cm_thread_turn(&cm_node[n].t);
-            moved |= cm_carry(&cm_node[n]);
+            moved |= cm_carry(&cm_node[n]) || !TAILQ_EMPTY(&cm_node[n].t.host.ending);
         }
     }
 }
