@@ -119,23 +119,24 @@ static void never_posted(void)
     struct ibv_mw *mw = vl_window(b.pd, IBV_MW_TYPE_2, 1);
     struct ibv_qp_ex *q = ibv_qp_to_qp_ex(b.qp);
     struct ibv_mw_bind_info info = pumice_mw_bind_info(bytes_from(0, false), IBV_ACCESS_REMOTE_READ);
-    uint32_t key = mw->rkey;
+    uint32_t key = mw->rkey; /* its low byte may be 0xff, so the next keys are those of ibv_inc_rkey */
+    uint32_t first = ibv_inc_rkey(key), second = ibv_inc_rkey(first), third = ibv_inc_rkey(second);
     ibv_wr_start(q);
     q->wr_flags = IBV_SEND_SIGNALED;
-    ibv_wr_bind_mw(q, mw, key + 1, &info);
-    ibv_wr_bind_mw(q, mw, key + 2, &info);
+    ibv_wr_bind_mw(q, mw, first, &info);
+    ibv_wr_bind_mw(q, mw, second, &info);
     ibv_wr_abort(q);
     ok(keys_are(mw, key), "binds that are given up leave the keys");
     ibv_wr_start(q);
-    ibv_wr_bind_mw(q, mw, key + 1, &info);
+    ibv_wr_bind_mw(q, mw, first, &info);
     info.mw_access_flags |= IBV_ACCESS_ON_DEMAND;
-    ibv_wr_bind_mw(q, mw, key + 2, &info);
+    ibv_wr_bind_mw(q, mw, second, &info);
     ok(ibv_wr_complete(q) == EINVAL && keys_are(mw, key), "and those of a batch that can't be posted");
     info.mw_access_flags &= ~(unsigned)IBV_ACCESS_ON_DEMAND;
     ibv_wr_start(q);
-    ibv_wr_bind_mw(q, mw, key + 3, &info);
-    ok(ibv_wr_complete(q) == 0 && vl_lkey(mw) == key + 3 && vt_next(b.scq).status == IBV_WC_SUCCESS &&
-           shows(a.qp, key + 3, 0),
+    ibv_wr_bind_mw(q, mw, third, &info);
+    ok(ibv_wr_complete(q) == 0 && vl_lkey(mw) == third && vt_next(b.scq).status == IBV_WC_SUCCESS &&
+           shows(a.qp, third, 0),
        "one that is posted counts");
     need(ibv_dealloc_mw(mw) == 0);
 }
