@@ -62,6 +62,14 @@ void vb_cm_channel_release(struct vb_cm_channel *ch)
     free(ch);
 }
 
+bool vb_cm_channel_is_closed(struct vb_cm_channel *ch)
+{
+    vb_cm_lock();
+    bool closed = ch->descriptors == 0;
+    vb_cm_unlock();
+    return closed;
+}
+
 void vb_cm_channel_drop(struct vb_cm_channel *ch)
 {
     struct vb_cm_connection *c = vb_cm_connected(atomic_load(&ch->connection));

@@ -30,6 +30,8 @@ struct vb_cm_channel {
 int vb_cm_channel_create(struct vb_cm_channel **channel, int *fd, struct vb_cm_refusal *refusal);
 /* Gives a reference back. The last one frees the channel. */
 void vb_cm_channel_release(struct vb_cm_channel *ch);
+/* Has this process closed all its descriptors of the channel? */
+bool vb_cm_channel_is_closed(struct vb_cm_channel *ch);
 /* Tells the daemon that this process has no descriptor of the channel any more. */
 void vb_cm_channel_drop(struct vb_cm_channel *ch);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <rdma/rdma_user_cm.h>
 #include <stddef.h>
 #include <string.h>
@@ -175,25 +176,45 @@ static int ask(struct command *c)
     return rc == -ENODEV && atomic_load(&c->channel->dead) ? after_death(c) : rc;
 }
 
-static int get_event(struct command *c)
+/* Another thread has closed the channel during this call. The kernel keeps the file until the call ends, and the call
+ * waits for an event that never comes. rping ends in this way: an error would be its exit code. */
+static void wait_for_ever(void)
+{
+    for (;;)
+        poll(NULL, 0, -1);
+}
+
+/* Takes one event. Returns -ENODATA if it is gone, because its ID was destroyed. */
+static int take_event(struct command *c)
 {
     char byte;
+    if (atomic_load(&c->channel->dead))
+        return after_death(c);
+    ssize_t n = read(c->fd, &byte, 1);
+    int e = errno;
+    if (n <= 0 && vb_cm_channel_is_closed(c->channel))
+        wait_for_ever();
+    if (n < 0)
+        return -e;
+    if (n == 0) {
+        atomic_store(&c->channel->dead, true);
+        return after_death(c);
+    }
+    int rc = ask(c);
+    if (rc == -ENOENT && vb_cm_channel_is_closed(c->channel))
+        wait_for_ever();
+    return rc;
+}
+
+static int get_event(struct command *c)
+{
+    int rc;
     if (c->req.head.out < EVENT_MIN)
         return -ENOSPC;
-    for (;;) {
-        if (atomic_load(&c->channel->dead))
-            return after_death(c);
-        ssize_t n = read(c->fd, &byte, 1);
-        if (n < 0)
-            return -errno;
-        if (n == 0) {
-            atomic_store(&c->channel->dead, true);
-            continue;
-        }
-        int rc = ask(c);
-        if (rc != -ENODATA) /* else the event is gone, because its ID was destroyed */
-            return rc;
-    }
+    do
+        rc = take_event(c);
+    while (rc == -ENODATA);
+    return rc;
 }
 
 /* Appends the value of the option to the request. */
