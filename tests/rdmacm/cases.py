@@ -109,7 +109,8 @@ UTILS = [
     twice("cmtime", "quick", ["-c", "10"], "hfd", ends=False, check=(checks.cmtime(10),), traffic=0, timeout=120),
     pair("rdma_client", "plain", ["rdma_server", "-p", "{port}"], ["rdma_client", "-s", "{server}", "-p", "{port}"], "hfdn", check=(checks.end_0,), traffic=1),
 ]
-for kind, quick in (("r", "hf"), ("x", "hfdn")):
+# Not quick with faults: the server ends at once, so a lost ACK makes the only request fail. rdma_xclient does not look at its status.
+for kind, quick in (("r", "h"), ("x", "hdn")):
     UTILS.append(pair("rdma_xclient", "c-" + kind, ["rdma_xserver", "-p", "{port}", "-c", kind], ["rdma_xclient", "-s", "{server}", "-p", "{port}", "-c", kind], quick,
                       check=(checks.end_0,), traffic=1))
 
