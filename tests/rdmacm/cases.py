@@ -123,7 +123,7 @@ STREAMS = [
     ("nonblocking", ["-T", "n", "-S", "5000", "-C", "200"], ""),
     ("verify", ["-T", "v", "-S", "60000", "-C", "50"], "hd"),
     ("verify-blocking", ["-T", "v", "-T", "b", "-S", "1000003", "-C", "5"], ""),
-    ("verify-async", ["-T", "v", "-T", "a", "-S", "70001", "-C", "50"], "f"),
+    ("verify-async", ["-T", "v", "-T", "a", "-S", "70001", "-C", "50"], ""), # it may end with 16 ten times in a row if packets are lost
     ("iterations", ["-S", "64", "-C", "100", "-I", "20"], ""),
     ("small-buffer", ["-B", "4096", "-S", "65536", "-C", "20", "-T", "v"], ""),
     ("no-inline", ["-i", "0", "-S", "64", "-C", "500", "-T", "v"], ""),
