@@ -5,8 +5,11 @@
 #define QUEUE_SHORT_NS 100000u /* slow start ends when packets wait longer than this on the path … */
 #define QUEUE_MOST_NS 100000000u /* … and the window does not grow while they wait longer than this */
 #define QUEUE_PART 40u /* a round trip that is longer than the shortest one by this part shows a queue … */
-#define QUEUE_JITTER 2u /* … if it is also longer by so many times the jitter. … */
+#define QUEUE_JITTER 2u /* … if it is also longer by so many times the largest jitter of late. … */
 #define QUEUE_SUDDEN_JITTER 4u /* … A single one must be longer by so many times the jitter. */
+/* A host whose daemon sleeps between packets has round trips of one length for a while, and later of another. So the
+ * jitter that counts for a queue fades slowly, in so many round trips. */
+#define JITTER_FADES 256u
 #define ROUND_LEAST_NS 20000u /* the rate is measured over a round trip, but not over less than this */
 #define GROWTH_FIRST_PART 8u /* growth per round trip when losses do not show that the window is too large */
 #define GROWTH_PART 96u /* growth per round trip: this part of the window, less of it with longer packets, … */
@@ -48,6 +51,8 @@ static void next_sample(struct congestion *c, uint64_t sample)
     c->srtt = (7 * c->srtt + sample) / 8;
     c->rtt_min = sample < c->rtt_min ? sample : c->rtt_min + ((sample - c->rtt_min) >> 12);
     c->jitter = (7 * c->jitter + (sample > last ? sample - last : last - sample)) / 8;
+    c->jitter_peak =
+        c->jitter > c->jitter_peak ? c->jitter : c->jitter_peak - (c->jitter_peak - c->jitter) / JITTER_FADES;
     c->newest = (c->newest + 1) % CONGESTION_RECENT;
     c->recent[c->newest] = sample;
 }
@@ -65,11 +70,11 @@ void congestion_sample(struct congestion *c, uint64_t sample, uint64_t now)
         c->ssthresh = c->cwnd;
 }
 
-/* Do packets wait on the path? All of the latest round trips are longer than the shortest one, by more than they differ
- * from each other; or the latest one is longer by far. */
+/* Do packets wait on the path? All of the latest round trips are longer than the shortest one, by more than they lately
+ * differed from each other; or the latest one is longer by far. */
 static bool queue_seen(const struct congestion *c)
 {
-    uint64_t low = c->recent[0], noise = QUEUE_JITTER * c->jitter, part = c->rtt_min / QUEUE_PART;
+    uint64_t low = c->recent[0], noise = QUEUE_JITTER * c->jitter_peak, part = c->rtt_min / QUEUE_PART;
     for (uint32_t i = 1; i < CONGESTION_RECENT; i++)
         low = min64(low, c->recent[i]);
     return low > c->rtt_min + (noise > part ? noise : part) ||

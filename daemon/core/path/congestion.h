@@ -23,7 +23,7 @@
  *                   as before (RFC 4015).
  *
  * Hosts with little processor time answer late, which makes round trips long, too. But then they differ much from each
- * other. So the judgement compares round trips with the difference between one and the next (jitter).
+ * other. So the judgement compares round trips with the largest difference of late between one and the next (jitter).
  *
  * After a loss, packets leave at the pace of the window (a window per round trip) instead of in bursts. A NAK says that
  * packets were lost, but the packets after them may still wait on the path. A burst would be lost there, too.
@@ -61,6 +61,7 @@ struct congestion {
     uint64_t rtt_min; /* the shortest round trip, ns. It creeps up slowly, in case the path changes. */
     uint64_t recent[CONGESTION_RECENT]; /* ring of the latest round trips, ns */
     uint64_t jitter; /* how much a round trip differs from the one before, on average, ns */
+    uint64_t jitter_peak; /* the largest jitter; older ones count less and less */
     uint64_t sampled_at; /* time of the latest round trip */
     uint64_t progress_at; /* the last time that packets were acknowledged */
     uint64_t

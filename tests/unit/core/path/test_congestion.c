@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* How the congestion window of a destination judges losses by the round trips before them. */
+#include <criterion/criterion.h>
+
+#include "daemon/core/path/congestion.h"
+
+#define US 1000u
+#define PACKET 4352u
+#define WINDOW (32 * PACKET)
+
+static const struct engine_config cfg = {.peer_window_bytes = 3u << 20, .first_window_bytes = 16 * PACKET};
+static struct congestion c;
+static uint64_t now;
+
+static void setup(void)
+{
+    congestion_init(&c, &cfg);
+    c.cwnd = WINDOW;
+    now = 1000 * US;
+}
+TestSuite(congestion, .init = setup);
+
+/* n windows are acknowledged, one in each round trip of so many microseconds. */
+static void rounds(unsigned n, uint64_t us)
+{
+    for (unsigned i = 0; i < n; i++) {
+        now += us * US;
+        congestion_sample(&c, us * US, now);
+        congestion_progress(&c, &cfg, 1, c.cwnd, 0, PACKET,
+                            now); /* nothing is in flight, so the window does not grow */
+    }
+}
+
+static void lose(void)
+{
+    congestion_loss(&c, &cfg, 1, c.cwnd, PACKET, now);
+}
+
+Test(congestion, round_trips_that_grow_show_a_queue)
+{
+    rounds(50, 20);
+    rounds(8, 60);
+    lose();
+    cr_assert(c.queue);
+    cr_assert_lt(c.cwnd, WINDOW, "the window is still %lu bytes", (unsigned long)c.cwnd);
+}
+
+Test(congestion, losses_without_a_queue_keep_the_window)
+{
+    for (unsigned i = 0; i < 2 * CONGESTION_RANDOM; i++) {
+        rounds(10, 20);
+        lose();
+    }
+    cr_assert_not(c.queue);
+    cr_assert(congestion_is_random(&c));
+    cr_assert_eq(c.cwnd, WINDOW);
+}
+
+/* A host answers sometimes in 15, sometimes in 90 microseconds, because its daemon sleeps between packets. Then it does so for a while
+ * with hardly a difference. */
+Test(congestion, a_host_that_sleeps_is_no_queue)
+{
+    for (unsigned i = 0; i < 40; i++)
+        rounds(1, i % 2 ? 90 : 15);
+    for (unsigned i = 0; i < 2 * CONGESTION_RANDOM; i++) {
+        rounds(10, 85);
+        lose();
+    }
+    cr_assert_not(c.queue);
+    cr_assert_eq(c.cwnd, WINDOW, "the window became %lu bytes", (unsigned long)c.cwnd);
+}
+
+/* In the end, round trips that stay long are a queue again. */
+Test(congestion, the_difference_between_round_trips_is_forgotten)
+{
+    for (unsigned i = 0; i < 40; i++)
+        rounds(1, i % 2 ? 90 : 15);
+    rounds(50, 15);
+    rounds(1000, 15);
+    rounds(8, 85);
+    lose();
+    cr_assert(c.queue);
+}
+
+Test(congestion, silence_leaves_two_packets)
+{
+    rounds(50, 20);
+    congestion_timeout(&c, &cfg, 1, PACKET, now);
+    cr_assert_eq(c.cwnd, CWND_LEAST_PKTS * PACKET);
+}
+
+Test(congestion, a_late_answer_restores_the_window)
+{
+    rounds(50, 20);
+    congestion_suspect(&c);
+    congestion_timeout(&c, &cfg, 1, PACKET, now);
+    congestion_undo(&c);
+    cr_assert_eq(c.cwnd, WINDOW);
+}
