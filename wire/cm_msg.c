@@ -231,6 +231,17 @@ const char *cm_attribute_name(uint16_t attribute)
     return l ? l->name : "unknown";
 }
 
+uint16_t cm_attribute_of_packet(const uint8_t *pkt, size_t len)
+{
+    const uint8_t *mad = mad_of_packet(pkt, len);
+    struct mad_header h;
+
+    if (!mad)
+        return 0;
+    mad_decode(mad, &h);
+    return h.mgmt_class == MAD_CLASS_CM && layout_of(h.attribute_id) ? h.attribute_id : 0;
+}
+
 const char *cm_reject_reason_text(uint16_t reason)
 {
     /* clang-format off */
@@ -273,4 +284,18 @@ const char *cm_reject_reason_text(uint16_t reason)
     /* clang-format on */
 
     return reason < sizeof(text) / sizeof(text[0]) && text[reason] ? text[reason] : "unknown";
+}
+
+const char *cm_sidr_status_text(uint8_t status)
+{
+    static const char *const text[] = {
+        [CM_SIDR_SUCCESS] = "valid queue pair",
+        [CM_SIDR_UNSUPPORTED] = "service ID not supported",
+        [CM_SIDR_REJECT] = "rejected by the program",
+        [CM_SIDR_NO_QP] = "no queue pair available",
+        [CM_SIDR_REDIRECT] = "redirected",
+        [CM_SIDR_UNSUPPORTED_VERSION] = "version not supported",
+    };
+
+    return status < sizeof(text) / sizeof(text[0]) ? text[status] : "unknown";
 }

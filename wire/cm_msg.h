@@ -9,6 +9,7 @@
 #define PUMICE_WIRE_CM_MSG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "wire/cm_ip.h"
@@ -196,6 +197,9 @@ enum cm_sidr_status { /* IBA 12.11.2 */
                       CM_SIDR_REDIRECT = 4,
                       CM_SIDR_UNSUPPORTED_VERSION = 5,
 };
+/* A few words for people, for example "service ID not supported". "unknown" for other numbers. */
+const char *cm_sidr_status_text(uint8_t status);
+
 struct cm_sidr_rep {
     uint32_t request_id;
     uint8_t status; /* enum cm_sidr_status */
@@ -257,5 +261,8 @@ void cm_msg_encode(const struct cm_msg *m, uint8_t mad[MAD_LEN]);
 
 /* "REQ", "SIDR_REP", …; "unknown" for other numbers. */
 const char *cm_attribute_name(uint16_t attribute);
+/* The attribute of the message in the packet pkt[0 … len), which begins with the BTH. 0: the packet carries no message of
+ * connection management. */
+uint16_t cm_attribute_of_packet(const uint8_t *pkt, size_t len);
 
 #endif

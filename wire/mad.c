@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "wire/mad.h"
 
+#include "wire/bth.h"
 #include "wire/bytes.h"
+#include "wire/opcode.h"
 
 void mad_decode(const uint8_t mad[MAD_LEN], struct mad_header *out)
 {
@@ -34,4 +36,12 @@ void mad_encode(const struct mad_header *h, uint8_t *dst)
     p = put_be16(p, h->attribute_id);
     p = put_be16(p, 0);
     put_be32(p, h->attribute_modifier);
+}
+
+const uint8_t *mad_of_packet(const uint8_t *pkt, size_t len)
+{
+    if (len < BTH_LEN + DETH_LEN + MAD_LEN || bth_opcode(pkt) != (OP_SERVICE_UD | OP_SEND_ONLY) ||
+        bth_dest_qpn(pkt) != MAD_QPN)
+        return NULL;
+    return pkt + BTH_LEN + DETH_LEN;
 }

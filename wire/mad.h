@@ -6,6 +6,7 @@
 #define PUMICE_WIRE_MAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define MAD_QPN 1u /* source and destination QP */
@@ -32,5 +33,8 @@ struct mad_header {
 void mad_decode(const uint8_t mad[MAD_LEN], struct mad_header *out);
 /* Writes the header, MAD_HEADER_LEN bytes. */
 void mad_encode(const struct mad_header *h, uint8_t *dst);
+/* The MAD in the packet pkt[0 … len), which begins with the BTH. NULL: it is no UD SEND Only packet to QP 1, or too short.
+ * The ICRC need not be there. Nothing else is checked. */
+const uint8_t *mad_of_packet(const uint8_t *pkt, size_t len);
 
 #endif

@@ -9,6 +9,7 @@
 #include "daemon/monitor/error_log.h"
 #include "daemon/net/gso.h"
 #include "wire/bth.h"
+#include "wire/cm_msg.h"
 #include "wire/gid.h"
 #include "wire/pkt.h"
 
@@ -134,12 +135,14 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
 static void decide(struct device *d, const struct tx_batch *b, unsigned i, struct fault_verdict *v)
 {
     const uint8_t *p = b->buf + b->pkt[i].off;
+    uint32_t dest_qpn = bth_dest_qpn(p);
     struct fault_pkt fp = {
         .src_gid = d->gids.entry[b->pkt[i].av->sgid_index].gid,
         .dst_gid = b->pkt[i].av->dgid,
-        .dest_qpn = bth_dest_qpn(p),
+        .dest_qpn = dest_qpn,
         .psn = b->pkt[i].psn,
         .opcode = bth_opcode(p),
+        .cm_attribute = dest_qpn == MAD_QPN ? cm_attribute_of_packet(p, b->pkt[i].len) : 0,
     };
 
     fault_decide(&d->fault, &fp, v);

@@ -42,11 +42,11 @@ static bool is_ack(uint8_t opcode)
     return (op_table[opcode].properties & OP_IS_RESPONSE) && (operation == OP_ACK || operation == OP_ATOMIC_ACK);
 }
 
-static bool is_class(uint8_t opcode, uint8_t only)
+static bool is_class(const struct fault_pkt *p, const struct fault_rule *r)
 {
-    uint16_t prop = op_table[opcode].properties;
+    uint16_t prop = op_table[p->opcode].properties;
 
-    switch ((enum fault_class)only) {
+    switch ((enum fault_class)r->only) {
     case FAULT_ANY:
         return true;
     case FAULT_REQUEST:
@@ -54,7 +54,7 @@ static bool is_class(uint8_t opcode, uint8_t only)
     case FAULT_RESPONSE:
         return prop & OP_IS_RESPONSE;
     case FAULT_ACK:
-        return is_ack(opcode);
+        return is_ack(p->opcode);
     case FAULT_SEND:
         return prop & OP_IS_SEND;
     case FAULT_WRITE:
@@ -63,23 +63,35 @@ static bool is_class(uint8_t opcode, uint8_t only)
         return prop & OP_IS_READ;
     case FAULT_ATOMIC:
         return prop & OP_IS_ATOMIC;
+    case FAULT_CM:
+        return p->cm_attribute && (!r->message || r->message == p->cm_attribute);
     }
     return false;
 }
 
-static const struct fault_rule *rule_for(const struct fault_spec *spec, const struct fault_pkt *p)
+static bool covers(const struct fault_rule *r, const struct fault_pkt *p)
 {
-    for (unsigned i = 0; i < spec->n; i++) {
-        const struct fault_rule *r = &spec->rule[i];
+    if (r->has_peer && memcmp(r->peer, p->dst_gid, sizeof(r->peer)) != 0)
+        return false;
+    if (r->has_qpn && r->qpn != p->dest_qpn)
+        return false;
+    return is_class(p, r);
+}
 
-        if (r->has_peer && memcmp(r->peer, p->dst_gid, sizeof(r->peer)) != 0)
+/* The rule that decides about the packet. Counts the packet for all rules with nth. */
+static const struct fault_rule *rule_for(struct fault *f, const struct fault_pkt *p)
+{
+    const struct fault_rule *found = NULL;
+
+    for (unsigned i = 0; i < f->spec.n; i++) {
+        const struct fault_rule *r = &f->spec.rule[i];
+
+        if ((found && !r->nth) || !covers(r, p))
             continue;
-        if (r->has_qpn && r->qpn != p->dest_qpn)
-            continue;
-        if (is_class(p->opcode, r->only))
-            return r;
+        if ((!r->nth || ++f->covered[i] == r->nth) && !found)
+            found = r;
     }
-    return NULL;
+    return found;
 }
 
 /* Is the packet newer than all earlier packets of its flow? False for the first packet of an unknown flow. */
@@ -154,6 +166,7 @@ void fault_init(struct fault *f, const struct fault_spec *spec, uint64_t seed)
     f->spec = *spec;
     f->seed = seed;
     memset(&f->counters, 0, sizeof(f->counters));
+    memset(f->covered, 0, sizeof(f->covered));
     if (was_on || spec->n) {
         memset(f->attempts, 0, sizeof(f->attempts));
         memset(f->flow, 0, sizeof(f->flow));
@@ -164,7 +177,7 @@ void fault_init(struct fault *f, const struct fault_spec *spec, uint64_t seed)
 
 void fault_decide(struct fault *f, const struct fault_pkt *p, struct fault_verdict *v)
 {
-    const struct fault_rule *r = rule_for(&f->spec, p);
+    const struct fault_rule *r = rule_for(f, p);
     uint64_t responding = op_table[p->opcode].properties & OP_IS_RESPONSE ? 1 : 0;
 
     *v = (struct fault_verdict){.action = FAULT_PASS};

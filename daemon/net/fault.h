@@ -63,6 +63,7 @@ struct fault {
     uint64_t forgotten;
     /* Next bit of the mask, by the flow's hash. Flows that collide share one. */
     uint8_t mask_at[FAULT_FLOWS];
+    uint64_t covered[FAULT_RULES_MAX]; /* packets so far that a rule with nth covers */
 };
 
 /* Sets the faults and clears all counts and attempts. spec is copied. There is no fini. */
@@ -81,6 +82,7 @@ struct fault_pkt {
     uint32_t dest_qpn;
     uint32_t psn;
     uint8_t opcode; /* BTH opcode */
+    uint16_t cm_attribute; /* enum cm_attribute: the packet is this message of connection management; 0: it is none */
 };
 
 enum fault_action {

@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
+#include "wire/cm_msg.h"
 #include "wire/gid.h"
 
 #define REORDER_NS 100000 /* default of reorder-by */
 #define QPN_MAX 0xffffffu
+#define NTH_MAX 1000000000u
 
 /* A part of the text, not NUL-terminated. */
 struct str {
@@ -149,29 +152,63 @@ static bool to_address(struct str s, uint8_t gid[16])
     return true;
 }
 
-static bool to_class(struct str s, uint8_t *only)
+static bool is_any_case(struct str s, const char *text)
 {
-    static const struct {
-        const char *name;
-        enum fault_class class;
-    } classes[] = {
-        {"request", FAULT_REQUEST}, {"response", FAULT_RESPONSE}, {"ack", FAULT_ACK},       {"send", FAULT_SEND},
-        {"write", FAULT_WRITE},     {"read", FAULT_READ},         {"atomic", FAULT_ATOMIC},
-    };
+    return s.len == strlen(text) && strncasecmp(s.p, text, s.len) == 0;
+}
 
-    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-        if (is(s, classes[i].name)) {
-            *only = (uint8_t)classes[i].class;
+static bool to_message(struct str s, struct fault_rule *r)
+{
+    for (uint16_t a = CM_REQ; a <= CM_APR; a++) {
+        if (is_any_case(s, cm_attribute_name(a))) {
+            r->only = FAULT_CM;
+            r->message = a;
             return true;
         }
     }
     return false;
 }
 
+static bool to_packets(struct str s, struct fault_rule *r)
+{
+    static const struct {
+        const char *name;
+        enum fault_class class;
+    } classes[] = {
+        {"request", FAULT_REQUEST}, {"response", FAULT_RESPONSE}, {"ack", FAULT_ACK},       {"send", FAULT_SEND},
+        {"write", FAULT_WRITE},     {"read", FAULT_READ},         {"atomic", FAULT_ATOMIC}, {"cm", FAULT_CM},
+    };
+
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+        if (is(s, classes[i].name)) {
+            r->only = (uint8_t)classes[i].class;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* CLASS or CLASS#N */
+static bool to_class(struct str s, struct fault_rule *r)
+{
+    bool has_number = s.len && memchr(s.p, '#', s.len);
+    struct str class = cut(&s, '#');
+    uint64_t n = 0;
+
+    if (has_number && (!to_number(s, NTH_MAX, &n) || n == 0))
+        return false;
+    r->nth = (uint32_t)n;
+    return to_packets(class, r) || to_message(class, r);
+}
+
 #define A_PERCENTAGE "a percentage from 0% to 100%, such as 1% or 0.05%"
 #define A_TIME "a time up to 10s with its unit (ns, us, ms, s), such as 50us"
+#define A_CLASS                                                                                                        \
+    "one of request, response, ack, send, write, read, atomic, cm, REQ, REP, RTU, REJ, MRA, DREQ, DREP, SIDR_REQ, "    \
+    "SIDR_REP, LAP, APR; or the Nth of them, such as REP#1"
 #define NAMES                                                                                                          \
-    "loss, ack-loss, dup, corrupt, reorder, reorder-by, delay, jitter, ce, mask; to limit the rule: peer, qpn, only"
+    "loss, ack-loss, dup, corrupt, reorder, reorder-by, delay, jitter, ce, drop, mask; to limit the rule: peer, qpn, " \
+    "only"
 
 /* Sets one name of a rule. Returns NULL, or a description of the values that the name takes. *known: the name
  * exists. */
@@ -214,12 +251,16 @@ static const char *set_value(struct fault_rule *r, struct str name, struct str v
         return NULL;
     }
     if (is(name, "only"))
-        return to_class(value, &r->only) ? NULL : "one of request, response, ack, send, write, read, atomic";
+        return to_class(value, r) ? NULL : A_CLASS;
+    if (is(name, "drop")) {
+        r->loss = FAULT_ALWAYS;
+        return to_class(value, r) ? NULL : A_CLASS;
+    }
     *known = false;
     return NULL;
 }
 
-/* Does the same name occur in the rule's text before `name`? */
+/* Does the same name occur in the rule's text before `name`? If `name` is not a part of the text: anywhere in it? */
 static bool seen_before(struct str rule, struct str name)
 {
     while (rule.len) {
@@ -231,6 +272,19 @@ static bool seen_before(struct str rule, struct str name)
         if (earlier.len == name.len && memcmp(earlier.p, name.p, name.len) == 0)
             return true;
     }
+    return false;
+}
+
+/* drop sets what these set. */
+static bool contradicts_itself(struct str rule)
+{
+    static const char *const others[] = {"only", "loss", "ack-loss"};
+
+    if (!seen_before(rule, (struct str){"drop", 4}))
+        return false;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (seen_before(rule, (struct str){others[i], strlen(others[i])}))
+            return true;
     return false;
 }
 
@@ -268,6 +322,11 @@ static int parse_rule(struct str text, struct fault_rule *r, char *why, size_t w
             return -EINVAL;
         }
     } while (rest.len);
+    if (contradicts_itself(text)) {
+        snprintf(why, why_len,
+                 "drop=CLASS means only=CLASS,loss=100%%: give no only, loss or ack-loss with it in one rule");
+        return -EINVAL;
+    }
     return 0;
 }
 

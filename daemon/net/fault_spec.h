@@ -15,12 +15,19 @@
  *     delay=T       every packet is delayed by T
  *     jitter=T      and by a further time between 0 and T, different for each packet (so packets overtake each other)
  *     ce=P          P of the packets are marked as a congested router would (ECN congestion experienced, CE)
+ *     drop=CLASS    short for only=CLASS,loss=100%
  *     mask=0xM      64 bits, rotating: packet n of a flow is lost if bit n mod 64 is set (counted from the least significant;
  *                   retransmissions count, too)
  *   and, to limit the rule to some packets:
  *     peer=ADDRESS  those to this IPv4 or IPv6 address
  *     qpn=N         those to this QP number
- *     only=CLASS    request, response, ack, send, write, read or atomic (read: requests and responses)
+ *     only=CLASS    those of this class
+ *
+ *   CLASS is request, response, ack, send, write, read (requests and responses) or atomic; cm for all messages of
+ *   connection management, or one of them: REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, LAP, APR. With #N
+ *   behind it, the rule is for the Nth packet of the class only, counted by the device since the faults were set:
+ *   drop=REP#1. It counts the packets that its other limits (peer, qpn) allow, also those that an earlier rule decides
+ *   about. Retransmissions count, too.
  *
  *   P is a percentage with its sign: 1%, 0.05%, 100%. T is a number with ns, us, ms or s; at most 10s. An empty
  *   specification means no faults. */
@@ -45,6 +52,7 @@ enum fault_class {
     FAULT_WRITE,
     FAULT_READ, /* READ requests and responses */
     FAULT_ATOMIC, /* atomics and their ACKs */
+    FAULT_CM, /* messages of connection management */
 };
 
 /* Probabilities are multiples of 2^-32; FAULT_ALWAYS is 100 %. */
@@ -56,6 +64,8 @@ struct fault_rule {
     bool has_peer, has_qpn;
     bool has_ack_loss; /* ack_loss replaces loss for ACKs */
     uint8_t only; /* enum fault_class */
+    uint16_t message; /* FAULT_CM: enum cm_attribute; 0: all messages */
+    uint32_t nth; /* only the nth packet that the rule covers; 0: all of them */
     uint64_t loss, ack_loss, dup, corrupt, reorder, ce; /* probabilities */
     uint64_t reorder_ns, delay_ns, jitter_ns;
     uint64_t mask;

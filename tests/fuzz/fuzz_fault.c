@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/net/fault.h"
+#include "wire/cm_msg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,7 +21,8 @@ static void check_rule(const struct fault_rule *r)
          r->corrupt <= FAULT_ALWAYS && r->reorder <= FAULT_ALWAYS);
     must(r->delay_ns <= FAULT_DELAY_MAX_NS && r->jitter_ns <= FAULT_DELAY_MAX_NS &&
          r->reorder_ns <= FAULT_DELAY_MAX_NS);
-    must(r->qpn <= 0xffffff && r->only <= FAULT_ATOMIC);
+    must(r->qpn <= 0xffffff && r->only <= FAULT_CM);
+    must(r->message == 0 || (r->only == FAULT_CM && r->message >= CM_REQ && r->message <= CM_APR));
 }
 
 static void check_decisions(const struct fault_spec *spec)
@@ -33,6 +35,9 @@ static void check_decisions(const struct fault_spec *spec)
     fault_init(&b, spec, 1);
     for (unsigned i = 0; i < 256; i++) {
         struct fault_pkt p = {.src_gid = gid, .dst_gid = gid, .dest_qpn = 17, .psn = i / 2, .opcode = (uint8_t)i};
+
+        if (i % 3 == 0)
+            p.cm_attribute = (uint16_t)(CM_REQ + i % (CM_APR - CM_REQ + 1));
         struct fault_verdict v, w;
 
         fault_decide(&a, &p, &v);

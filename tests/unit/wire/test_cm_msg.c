@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "wire/cm_msg.h"
+#include "wire/pkt.h"
 
 #define BITS (8 * MAD_DATA_LEN)
 
@@ -348,6 +349,23 @@ Test(cm_msg, what_is_no_message)
         cr_assert_eq(m.attribute, a);
         cr_assert_eq(strcmp(cm_attribute_name((uint16_t)a), "unknown") != 0, known);
     }
+}
+
+Test(cm_msg, the_message_of_a_packet)
+{
+    struct pkt p = {.opcode = OP_SERVICE_UD | OP_SEND_ONLY, .dest_qpn = MAD_QPN};
+    uint8_t buf[PKT_HEADERS_MAX + MAD_LEN];
+    size_t head = pkt_encode(&p, buf);
+
+    for (uint16_t a = CM_REQ - 1; a <= CM_APR + 1; a++) {
+        message(CM_REQ, true, buf + head);
+        buf[head + 17] = (uint8_t)a;
+        cr_expect_eq(cm_attribute_of_packet(buf, head + MAD_LEN), a >= CM_REQ && a <= CM_APR ? a : 0);
+    }
+    message(CM_REQ, true, buf + head);
+    cr_expect_eq(cm_attribute_of_packet(buf, head + MAD_LEN - 1), 0);
+    buf[head + 1] = 3; /* another class */
+    cr_expect_eq(cm_attribute_of_packet(buf, head + MAD_LEN), 0);
 }
 
 Test(cm_msg, reasons_have_texts)

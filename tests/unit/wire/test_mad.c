@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "wire/mad.h"
+#include "wire/pkt.h"
 
 Test(mad, each_field_has_its_place)
 {
@@ -28,4 +29,31 @@ Test(mad, each_field_has_its_place)
     cr_expect_eq(got.transaction_id, h.transaction_id);
     cr_expect_eq(got.attribute_id, h.attribute_id);
     cr_expect_eq(got.attribute_modifier, h.attribute_modifier);
+}
+
+/* A packet with room for a MAD. Returns the length of its headers. */
+static size_t packet(uint8_t opcode, uint32_t dest_qpn, uint8_t buf[PKT_HEADERS_MAX + MAD_LEN])
+{
+    struct pkt p = {
+        .opcode = opcode, .pkey = PKEY_DEFAULT, .dest_qpn = dest_qpn, .deth = {.qkey = MAD_QKEY, .src_qpn = MAD_QPN}};
+
+    memset(buf, 0, PKT_HEADERS_MAX + MAD_LEN);
+    return pkt_encode(&p, buf);
+}
+
+Test(mad, which_packets_carry_one)
+{
+    uint8_t buf[PKT_HEADERS_MAX + MAD_LEN];
+    size_t head = packet(OP_SERVICE_UD | OP_SEND_ONLY, MAD_QPN, buf);
+
+    cr_expect_eq(mad_of_packet(buf, head + MAD_LEN), buf + head);
+    cr_expect_eq(mad_of_packet(buf, head + MAD_LEN + ICRC_LEN), buf + head);
+    cr_expect_null(mad_of_packet(buf, head + MAD_LEN - 1));
+    cr_expect_null(mad_of_packet(buf, 0));
+    head = packet(OP_SERVICE_UD | OP_SEND_ONLY, 17, buf);
+    cr_expect_null(mad_of_packet(buf, head + MAD_LEN));
+    head = packet(OP_SERVICE_UD | OP_SEND_ONLY_IMM, MAD_QPN, buf);
+    cr_expect_null(mad_of_packet(buf, head + MAD_LEN));
+    head = packet(OP_SEND_ONLY, MAD_QPN, buf);
+    cr_expect_null(mad_of_packet(buf, head + MAD_LEN));
 }

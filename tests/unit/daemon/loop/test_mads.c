@@ -2,7 +2,9 @@
 /* Management datagrams on their way between the box and the engine of a device. */
 #include <criterion/criterion.h>
 
+#include "daemon/loop/tx.h"
 #include "tests/unit/daemon/daemon_fixture.h"
+#include "wire/cm_msg.h"
 
 static struct fixture f;
 
@@ -64,4 +66,39 @@ Test(mads, a_flood_is_carried_by_several_passes)
     cr_expect_gt(passes, 1);
     cr_expect_not(mad_box_pending(&f.device->mads));
     cr_expect_eq(engine_counters(f.device->engine)->gsi_mads_rcvd, MAD_BOX_SLOTS);
+}
+
+/* A fault finds the message in the packet. */
+Test(mads, a_message_is_dropped_by_its_name)
+{
+    static const uint16_t sent[] = {CM_REQ, CM_REP, CM_REP, CM_RTU};
+    struct cm_datagram d = {.hop_limit = 64};
+    struct fault_spec spec;
+    struct gsi_mad got;
+
+    cr_assert_eq(fault_parse("drop=REP#1", &spec, NULL, 0), 0);
+    fault_init(&f.device->fault, &spec, 1);
+    memcpy(d.remote_gid, f.device->gid, 16);
+    for (unsigned i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
+        struct cm_msg m = {.attribute = sent[i], .transaction_id = i};
+        struct av av = {.hop_limit = 64};
+
+        cm_msg_encode(&m, d.mad);
+        memcpy(av.dgid, d.remote_gid, sizeof(av.dgid));
+        cr_assert_eq(engine_send_mad(f.device->engine, &av, d.mad), 0);
+    }
+    while (device_tx(f.device, clock_ns()) != 0) {
+    }
+    for (unsigned i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
+        struct cm_msg m;
+
+        if (i == 1)
+            continue;
+        cr_assert(engine_pop_mad(f.device->engine, &got));
+        cr_assert_eq(cm_msg_decode(got.data, &m), CM_DECODE_OK);
+        cr_expect_eq(m.transaction_id, i);
+        cr_expect_eq(m.attribute, sent[i]);
+    }
+    cr_expect_not(engine_pop_mad(f.device->engine, &got));
+    cr_expect_eq(f.device->fault.counters.fault_dropped, 1);
 }

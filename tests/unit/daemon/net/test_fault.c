@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/net/fault.h"
+#include "wire/cm_msg.h"
 #include "wire/pkt.h"
 
 static const uint8_t gid_a[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
@@ -31,6 +32,22 @@ static struct fault_verdict ask(struct fault *f, uint32_t qpn, uint32_t psn, uin
 
     fault_decide(f, &p, &v);
     return v;
+}
+
+/* About a message of connection management. Each one has a PSN of its own. */
+static enum fault_action ask_message(struct fault *f, uint16_t attribute)
+{
+    static uint32_t psn;
+    struct fault_pkt p = {.src_gid = gid_a,
+                          .dst_gid = gid_b,
+                          .dest_qpn = MAD_QPN,
+                          .psn = psn++,
+                          .opcode = OP_SERVICE_UD | OP_SEND_ONLY,
+                          .cm_attribute = attribute};
+    struct fault_verdict v;
+
+    fault_decide(f, &p, &v);
+    return v.action;
 }
 
 static bool same(struct fault_verdict a, struct fault_verdict b)
@@ -278,6 +295,60 @@ Test(fault, classes)
     }
 }
 
+/* A message by its name is that message only, cm is any of them, and none is another packet. */
+Test(fault, messages_of_connection_management)
+{
+    for (uint16_t dropped = CM_REQ; dropped <= CM_APR; dropped++) {
+        char spec[32];
+
+        snprintf(spec, sizeof(spec), "drop=%s", cm_attribute_name(dropped));
+        start(&state, spec, 1);
+        for (uint16_t a = CM_REQ; a <= CM_APR; a++)
+            cr_assert_eq(ask_message(&state, a), a == dropped ? FAULT_DROP : FAULT_PASS, "%s: %s", spec,
+                         cm_attribute_name(a));
+        cr_assert_eq(ask(&state, MAD_QPN, 7, OP_SERVICE_UD | OP_SEND_ONLY).action, FAULT_PASS);
+        cr_assert_eq(state.counters.fault_packets, 1);
+        cr_assert_eq(state.counters.fault_dropped, 1);
+    }
+    start(&state, "only=cm,dup=100%", 1);
+    for (uint16_t a = CM_REQ; a <= CM_APR; a++)
+        cr_assert_eq(ask_message(&state, a), FAULT_DUPLICATE);
+    cr_assert_eq(ask(&state, 17, 7, OP_SEND_ONLY).action, FAULT_PASS);
+}
+
+Test(fault, the_nth_packet_of_a_class)
+{
+    start(&state, "drop=REP#2", 1);
+    for (unsigned i = 1; i <= 4; i++) {
+        cr_assert_eq(ask_message(&state, CM_REQ), FAULT_PASS);
+        cr_assert_eq(ask_message(&state, CM_REP), i == 2 ? FAULT_DROP : FAULT_PASS, "REP %u", i);
+    }
+    cr_assert_eq(state.counters.fault_packets, 1, "the rule is asked about one packet");
+
+    start(&state, "drop=REP#2", 1); /* counts from 1 again */
+    cr_assert_eq(ask_message(&state, CM_REP), FAULT_PASS);
+    cr_assert_eq(ask_message(&state, CM_REP), FAULT_DROP);
+
+    start(&state, "only=write#3,corrupt=100%", 1);
+    for (unsigned i = 1; i <= 5; i++)
+        cr_assert_eq(ask(&state, 17, 0, OP_WRITE_ONLY).action, i == 3 ? FAULT_CORRUPT : FAULT_PASS, "WRITE %u", i);
+}
+
+/* Each rule counts for itself, whatever rule decides. The other limits of a rule say what it counts. */
+Test(fault, numbers_in_several_rules)
+{
+    start(&state, "drop=REQ#1;only=REQ#2,dup=100%;only=cm#3,corrupt=100%;only=REQ,loss=0%", 1);
+    cr_assert_eq(ask_message(&state, CM_REQ), FAULT_DROP);
+    cr_assert_eq(ask_message(&state, CM_REQ), FAULT_DUPLICATE);
+    cr_assert_eq(ask_message(&state, CM_REP), FAULT_CORRUPT);
+    cr_assert_eq(ask_message(&state, CM_REQ), FAULT_PASS);
+
+    start(&state, "qpn=18,drop=send#2", 1);
+    cr_assert_eq(ask(&state, 18, 0, OP_SEND_ONLY).action, FAULT_PASS);
+    cr_assert_eq(ask(&state, 17, 0, OP_SEND_ONLY).action, FAULT_PASS);
+    cr_assert_eq(ask(&state, 18, 0, OP_SEND_ONLY).action, FAULT_DROP);
+}
+
 Test(fault, first_rule_that_fits_decides)
 {
     struct fault_pkt elsewhere = {.src_gid = gid_b, .dst_gid = gid_a, .dest_qpn = 17, .opcode = OP_SEND_ONLY};
@@ -344,6 +415,20 @@ ParameterizedTestParameters(fault, texts)
         {"qpn=0xffffff,loss=1%", ""},
         {"peer=fe80::1,loss=1%", ""},
         {"loss=1%;;dup=1%;", ""},
+        {"drop=REP#1", ""},
+        {"drop = sidr_req#1000000000; drop=ack", ""},
+        {"only=cm,delay=5ms,jitter=1ms", ""},
+        {"drop=REP#0", "drop: invalid value \"REP#0\": expected one of request, response"},
+        {"drop=REP#", "or the Nth of them, such as REP#1"},
+        {"drop=REP#1000000001", "or the Nth of them"},
+        {"drop=REP#x", "or the Nth of them"},
+        {"drop=REPS#1", "atomic, cm, REQ, REP, RTU, REJ, MRA, DREQ, DREP, SIDR_REQ, SIDR_REP, LAP, APR"},
+        {"drop=", "drop: invalid value \"\""},
+        {"drop=#1", "expected one of request"},
+        {"drop=REP,drop=REQ", "'drop' is given twice in one rule"},
+        {"only=REQ,drop=REP", "drop=CLASS means only=CLASS,loss=100%: give no only, loss or ack-loss with it"},
+        {"drop=REP,loss=5%", "give no only, loss or ack-loss with it in one rule"},
+        {"ack-loss=0%,drop=ack", "give no only, loss or ack-loss with it in one rule"},
         {"loss", "'loss' is not NAME=VALUE, for example: loss=1%"},
         {"loss=1%,,dup=1%", "'' is not NAME=VALUE"},
         {"lost=1%", "unknown fault 'lost': expected one of loss, ack-loss, dup"},
@@ -418,4 +503,14 @@ Test(fault, values)
     cr_assert(r->has_qpn && r->qpn == 300);
     cr_assert(r->has_peer && memcmp(r->peer, peer, 16) == 0);
     cr_assert_eq(r->only, FAULT_READ);
+    cr_assert_eq(r->message, 0);
+    cr_assert_eq(r->nth, 0u);
+
+    cr_assert_eq(fault_parse("drop=dreq#0x10;only=cm", &spec, NULL, 0), 0);
+    cr_assert_eq(spec.rule[0].loss, FAULT_ALWAYS);
+    cr_assert_eq(spec.rule[0].only, FAULT_CM);
+    cr_assert_eq(spec.rule[0].message, CM_DREQ);
+    cr_assert_eq(spec.rule[0].nth, 16u);
+    cr_assert_eq(spec.rule[1].loss, 0u);
+    cr_assert_eq(spec.rule[1].message, 0);
 }
