@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pcap/cm_text.h"
+
 #define QP "QP 0x"
 #define QP_DIGITS 6
 #define PID "(pid "
@@ -36,6 +38,12 @@ void note_format(const struct note *n, char text[NOTE_MAX])
         add(text, " of %.*s " PID "%" PRIu32 ")", NOTE_COMM, n->comm, n->pid);
     if (n->has_wr)
         add(text, WR_ID "%" PRIx64, n->wr_id);
+    if (n->mad) {
+        char what[CM_TEXT_MAX];
+
+        cm_text(n->mad, what);
+        add(text, "%s%s", text[0] ? ", " : "", what);
+    }
     if (n->retransmit)
         add(text, AGAIN);
     if (n->inside)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NOTE_MAX 160 /* bytes of the text with its end */
+#define NOTE_MAX 448 /* bytes of the text with its end */
 #define NOTE_COMM 16 /* bytes of the process's name, as in Linux (TASK_COMM_LEN) */
 
 struct note {
@@ -21,6 +21,8 @@ struct note {
     bool retransmit; /* a retransmission */
     bool inside; /* the packet stayed within the device */
     bool before; /* captured before injected faults, which may have dropped or changed it */
+    /* The MAD in the packet, MAD_LEN bytes, which the comment describes; NULL: none. note_parse does not set it. */
+    const uint8_t *mad;
 };
 
 /* Writes the comment. It is "" if nothing is known. */

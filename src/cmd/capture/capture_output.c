@@ -12,6 +12,7 @@
 #include "pcap/note.h"
 #include "pumice/version.h"
 #include "src/cmd/common/cmd.h"
+#include "wire/mad.h"
 
 #define ROCE_UDP_PORT 4791
 #define PACKET_MAX 65536u
@@ -103,7 +104,8 @@ static int end_file(struct capture_output *o)
 
 _Static_assert(sizeof(((struct pm_capture_record *)0)->comm) == NOTE_COMM, "names of programs have the same size");
 
-static void comment(const struct pm_capture_record *r, char *out)
+/* packet: r->len bytes. */
+static void comment(const struct pm_capture_record *r, const uint8_t *packet, char *out)
 {
     struct note n = {.qpn = r->qpn,
                      .pid = r->pid,
@@ -111,7 +113,8 @@ static void comment(const struct pm_capture_record *r, char *out)
                      .wr_id = r->wr_id,
                      .retransmit = (r->flags & PM_RECORD_RETRANSMIT) != 0,
                      .inside = (r->flags & PM_RECORD_INSIDE) != 0,
-                     .before = (r->flags & PM_RECORD_BEFORE) != 0};
+                     .before = (r->flags & PM_RECORD_BEFORE) != 0,
+                     .mad = mad_of_packet(packet, r->len)};
 
     memcpy(n.comm, r->comm, sizeof(n.comm));
     note_format(&n, out);
@@ -142,7 +145,7 @@ int capture_output_add(struct capture_output *o, unsigned source, const struct p
     memcpy(o->packet, r + 1, len);
     if (r->flags & PM_RECORD_NO_ICRC && !flow.cut)
         frame_icrc(&flow, o->packet, len);
-    comment(r, text);
+    comment(r, (const uint8_t *)(r + 1), text);
     err = capfile_add_udp(&o->file, source, r->time + o->offset, &flow, o->packet, len, direction, text);
     o->packets++;
     o->written += len + strlen(text) + BLOCK_OVERHEAD;

@@ -56,7 +56,7 @@ Test(note, other_comments_are_no_notes)
 {
     static const char *const texts[] = {
         "", "QP 0x", "QP 0x12", "QP 0x000000", "QP 0x1234567", "QP 17 of nobody", "a QP 0x000011", "packet 3 lost"};
-    char many[400];
+    char many[2 * NOTE_MAX];
     struct note n;
 
     for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
