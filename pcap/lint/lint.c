@@ -7,6 +7,7 @@
 
 #include "pcap/capread.h"
 #include "pcap/decap.h"
+#include "pcap/lint/lint_cm.h"
 #include "pcap/lint/lint_flow.h"
 #include "pcap/lint/lint_packet.h"
 #include "pcap/lint/lint_request.h"
@@ -69,10 +70,15 @@ static void judge(struct lint *l)
 
         if (l->recs[i].flags & RECORD_IGNORED)
             continue;
-        if (properties & OP_IS_REQUEST && flow->key.service != OP_SERVICE_UD)
+        if (l->recs[i].mad)
+            lint_cm_message(l, flow, (uint32_t)i);
+        if (properties & OP_IS_REQUEST && flow->key.service != OP_SERVICE_UD) {
+            if (lint_cm_data(l, flow, (uint32_t)i))
+                lint_restart(flow);
             lint_request(l, flow, (uint32_t)i);
-        else if (properties & OP_IS_RESPONSE)
+        } else if (properties & OP_IS_RESPONSE) {
             lint_response(l, flow, (uint32_t)i);
+        }
     }
     for (size_t i = 0; i < l->num_flows && !l->no_memory; i++) {
         lint_unanswered(l, l->flows[i]);
@@ -99,5 +105,7 @@ int lint_run(struct lint_result *out, FILE *f, const struct lint_options *option
     free(l.flows);
     free(l.recs);
     free(l.tm);
+    free(l.mads);
+    lint_cm_table_free(&l.cm);
     return l.no_memory ? -ENOMEM : err;
 }

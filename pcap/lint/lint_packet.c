@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "pcap/lint/lint_flow.h"
+#include "pcap/lint/lint_mad.h"
 #include "pcap/note.h"
 #include "wire/bth.h"
 #include "wire/bytes.h"
@@ -110,6 +111,8 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
         count_size(flow, p);
     if (!damaged && !(r->flags & RECORD_IGNORED) && has_tmh(p->opcode))
         keep_tmh(l, r, p, there);
+    if (!damaged && !(r->flags & RECORD_IGNORED))
+        r->mad = lint_mad_keep(l, p, there);
 }
 
 /* --- rules for one packet ----------------------------------------------------------------------------------------- */
@@ -153,6 +156,8 @@ static void check_content(struct lint *l, uint32_t frame, const uint8_t *pkt, co
                     pkt[BTH_LEN]);
     if (headers & OP_HAS_AETH)
         check_syndrome(l, frame, p);
+    if (p->dest_qpn == MAD_QPN)
+        lint_mad(l, frame, p);
 }
 
 static void report_undecodable(struct lint *l, uint32_t frame, const uint8_t *pkt, size_t len, enum pkt_error err)

@@ -215,8 +215,7 @@ static void append(struct lint *l, struct flow *flow, uint32_t number, uint64_t 
         flow->slack = (uint32_t)(((uint64_t)r->dmalen + PKT_MTU_MIN - 1) / PKT_MTU_MIN - 1);
 }
 
-/* Forgets the requests of the old connection. */
-static void restart(struct flow *flow)
+void lint_restart(struct flow *flow)
 {
     for (size_t i = 0; i < flow->num_requests; i++) {
         if (flow->requests[i].response)
@@ -369,7 +368,7 @@ void lint_request(struct lint *l, struct flow *flow, uint32_t number)
     if (d > FAR_PSNS || d < -FAR_PSNS || begins_again(l, flow, r, psn)) {
         lint_report(l, LINT_RESTART, r->frame, "PSN %u after %u: a new connection", r->psn,
                     (uint32_t)(flow->next - 1) & PSN_MASK);
-        restart(flow);
+        lint_restart(flow);
         start(l, flow, r);
         psn = flow->next;
         d = 0;

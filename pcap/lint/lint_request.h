@@ -9,6 +9,9 @@
 /* Judges the request in a record, and keeps it in the flow by its PSN. */
 void lint_request(struct lint *l, struct flow *flow, uint32_t number);
 
+/* Forgets the requests of the flow: its next request begins a new connection. */
+void lint_restart(struct flow *flow);
+
 /* The request whose PSNs include psn; NULL: none. */
 struct request *lint_find_request(struct flow *flow, uint64_t psn);
 

@@ -61,6 +61,25 @@ enum lint_rule {
     LINT_TM_FIN_COPY,
     LINT_TM_FIN_UNASKED,
     LINT_TM_NO_FIN,
+    /* packets to QP 1 */
+    LINT_GSI_QKEY,
+    LINT_MAD_LENGTH,
+    LINT_MAD_HEADER,
+    LINT_CM_VALUE,
+    LINT_CM_RESERVED,
+    /* connection management */
+    LINT_CM_UNASKED,
+    LINT_CM_IDS,
+    LINT_CM_REPEAT,
+    LINT_CM_REPEAT_DIFFERS,
+    LINT_CM_RETRIES,
+    LINT_CM_EARLY_REPEAT,
+    LINT_CM_REJ,
+    LINT_CM_MIDWAY,
+    LINT_CM_PSN,
+    LINT_CM_QPN,
+    LINT_CM_BEFORE_RTU,
+    LINT_CM_AFTER_DREQ,
     LINT_RULES,
 };
 

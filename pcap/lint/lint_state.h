@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The state of one run of the linter. First the linter makes a record of every packet, and appends it to a flow
  * (lint_packet). Then it pairs the flows to connections, and finds their path MTUs (lint_flow). Then it judges the
- * records in order: requests (lint_request), responses (lint_response), SENDs with tag matching headers (lint_tm). */
+ * records in order: requests (lint_request), responses (lint_response), SENDs with tag matching headers (lint_tm),
+ * messages of connection management (lint_cm). */
 #ifndef PUMICE_PCAP_LINT_LINT_STATE_H
 #define PUMICE_PCAP_LINT_LINT_STATE_H
 
@@ -10,7 +11,9 @@
 #include <stdint.h>
 #include <uthash.h>
 
+#include "pcap/lint/lint_cm_table.h"
 #include "pcap/lint/lint_result.h"
+#include "wire/mad.h"
 #include "wire/tmh.h"
 
 enum record_flags {
@@ -35,6 +38,7 @@ struct record {
     uint32_t srqn;
     uint32_t msn;
     uint32_t tm; /* index in lint.tm plus one; 0: the packet is not the beginning of a SEND */
+    uint32_t mad; /* index in lint.mads plus one; 0: the packet is no message of connection management */
     /* READ: the rendezvous request that counts it, as an index in the peer's rndv plus one; 0: none. */
     uint32_t rndv;
     uint8_t opcode;
@@ -48,6 +52,11 @@ struct tm_bytes {
     uint8_t bytes[TMH_LEN + RVH_LEN]; /* the first bytes of the payload */
     uint32_t len; /* of the packet's whole payload */
     bool only; /* the message is this packet */
+};
+
+/* A message of connection management. */
+struct lint_mad {
+    uint8_t bytes[MAD_LEN];
 };
 
 /* The responses to a READ, atomic, FLUSH or ATOMIC WRITE. */
@@ -146,6 +155,9 @@ struct lint {
     size_t num_recs, cap_recs;
     struct tm_bytes *tm;
     size_t num_tm, cap_tm;
+    struct lint_mad *mads;
+    size_t num_mads, cap_mads;
+    struct lint_cm_table cm; /* the connections of these messages */
     struct flow **flows;
     size_t num_flows, cap_flows;
     struct flow *by_key;

@@ -42,9 +42,9 @@ for name in nak-length nak-right-code; do
 done >"$dir/codes"
 is "wrong NAK codes" "$(cat "$dir/codes")" nak-length
 
-# 2. All rules are tested, here or (those that are about frames, not packets) in tests/unit/pcap/test_lint.c.
+# 2. All rules are tested, here or in tests/unit/pcap: those about frames in test_lint.c, about connection management in test_lint_cm.c.
 for rule in $("$pumice" lint --rules | awk '{ print $1 }'); do
-    grep -qx "$rule" "$dir/tested" || grep -q "\"$rule\"" "$root/tests/unit/pcap/test_lint.c" || fail "rule $rule is not tested"
+    grep -qx "$rule" "$dir/tested" || grep -q "[\" ]$rule[\" ]" "$root"/tests/unit/pcap/test_lint*.c || fail "rule $rule is not tested"
 done
 
 # 3. Options and exit codes.
