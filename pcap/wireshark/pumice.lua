@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- A dissector for the parts of RoCEv2 that Wireshark 4.0 does not show: tag matching (TMH, RVH, a rendezvous linked
 -- from request to FIN), XRC, FLUSH, ATOMIC WRITE and CNP, the check of the ICRC, reassembled messages and READs of several
--- packets, lost and repeated packets.
+-- packets, lost and repeated packets, messages of connection management.
 --
 --     tshark -X lua_script:pumice.lua -2 -R frame -r FILE -V
 --
 -- (-2: with links to later packets; -R frame: comments are visible in both passes, see sender_of.) To install: put the
--- three files pumice*.lua into Wireshark's folder of personal Lua plugins (Help, About, Folders), or run `make
+-- files pumice*.lua into Wireshark's folder of personal Lua plugins (Help, About, Folders), or run `make
 -- install`. Wireshark's own dissection of RoCEv2 does not change; this script adds a subtree "Pumice". Its fields are
 -- pumice.*.
 
@@ -19,6 +19,7 @@ package.loaded.pumice = true
 local here = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or ""
 local wire = dofile(here .. "pumice_wire.lua")
 local track = dofile(here .. "pumice_track.lua")
+local cm = dofile(here .. "pumice_cm.lua")
 
 local pumice = Proto("pumice", "Pumice RoCEv2")
 
@@ -85,6 +86,9 @@ local F = {
     tm_to_data = ProtoField.double("pumice.tm.time_to_data_us", "Time from READ to data (us)"),
     tm_to_fin = ProtoField.double("pumice.tm.time_to_fin_us", "Time from request to FIN (us)"),
 }
+for name, field in pairs(cm.fields) do
+    F["cm_" .. name] = field
+end
 pumice.fields = F
 
 local G, S = expert.group, expert.severity
@@ -467,6 +471,7 @@ local function dissect(tvb, pinfo, tree, ports)
     if p.at.aeth then
         pinfo.cols.info:append(show_answer(tvb, root, p))
     end
+    cm.show(tvb, root, pumice, p)
     show_tmh(tvb, pinfo, root, p, rec)
     show_rendezvous(root, pinfo, rec)
     show_read(root, rec)

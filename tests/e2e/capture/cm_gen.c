@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* cm_gen FILE.pcapng: writes a capture with messages of connection management, over IPv4 and IPv6. For each it prints
- * what a reader of the capture must find: lines of packet number, tshark's name of a field, value.
+ * what a reader of the capture must find: lines of packet number, name of a field of tshark or of our dissector, value.
  * tests/e2e/capture/cm_tshark.sh uses it. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +18,12 @@ static unsigned packets;
 static void expect(const char *field, uint64_t value)
 {
     printf("%u infiniband.%s 0x%" PRIx64 "\n", packets, field, value);
+}
+
+/* A field of our dissector. */
+static void expect_own(const char *field, uint64_t value)
+{
+    printf("%u pumice.cm.%s 0x%" PRIx64 "\n", packets, field, value);
 }
 
 static int put(const struct cm_msg *m, bool is_v6)
@@ -51,6 +57,7 @@ static int put(const struct cm_msg *m, bool is_v6)
     expect("mad.mgmtclass", MAD_CLASS_CM);
     expect("mad.attributeid", m->attribute);
     expect("mad.transactionid", m->transaction_id);
+    expect_own("message", m->attribute);
     return capfile_add_udp(&file, 0, 1700000000000000000u + packets, &flow, buf, len + ICRC_LEN, PCAPNG_DIR_OUT, NULL);
 }
 
@@ -217,6 +224,139 @@ static int put_short(uint16_t attribute, const char *ids)
     return err;
 }
 
+/* --- messages that only our dissector shows --- */
+
+static void expect_ids(const struct cm_msg *m)
+{
+    expect_own("local_comm_id", m->rtu.local_comm_id);
+    expect_own("remote_comm_id", m->rtu.remote_comm_id);
+}
+
+static int put_mra(uint8_t answers)
+{
+    struct cm_msg m = {.transaction_id = 1,
+                       .attribute = CM_MRA,
+                       .mra = {0xc0000001, 0xd0000002, answers, (uint8_t)(answers ? 17 : 14), {0}}};
+    int err = put(&m, answers & 1);
+
+    expect_ids(&m);
+    expect_own("answers", answers);
+    expect_own("service_timeout", m.mra.service_timeout);
+    return err;
+}
+
+static int put_sidr_req(bool is_v6)
+{
+    struct cm_msg m = {.transaction_id = 2, .attribute = CM_SIDR_REQ, .sidr_req = {0xc0000003, 0x8001, 0x1111c06, {0}}};
+    struct cm_ip_header ip = {.ip_version = is_v6 ? 6 : 4, .source_port = 0x9abc};
+
+    memset(ip.source, 0xfd, 16);
+    memset(ip.destination, 0xfe, 16);
+    cm_ip_header_encode(&ip, m.sidr_req.private_data);
+    int err = put(&m, is_v6);
+    expect_own("request_id", m.sidr_req.request_id);
+    expect_own("pkey", m.sidr_req.pkey);
+    expect_own("service_id", m.sidr_req.service_id);
+    expect_own("ip.version", ip.ip_version);
+    expect_own("ip.source_port", ip.source_port);
+    if (is_v6) {
+        printf("%u pumice.cm.ip.source6 fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd\n", packets);
+        printf("%u pumice.cm.ip.destination6 fefe:fefe:fefe:fefe:fefe:fefe:fefe:fefe\n", packets);
+    } else {
+        printf("%u pumice.cm.ip.source 253.253.253.253\n", packets);
+        printf("%u pumice.cm.ip.destination 254.254.254.254\n", packets);
+    }
+    return err;
+}
+
+static int put_sidr_rep(uint8_t status)
+{
+    struct cm_msg m = {.transaction_id = 3,
+                       .attribute = CM_SIDR_REP,
+                       .sidr_rep = {.request_id = 0xc0000003,
+                                    .status = status,
+                                    .info_len = 72,
+                                    .qpn = 0x800044,
+                                    .service_id = 0x8000000001111c06,
+                                    .qkey = 0x81234567}};
+    int err = put(&m, false);
+
+    expect_own("request_id", m.sidr_rep.request_id);
+    expect_own("sidr_status", status);
+    expect_own("info_len", m.sidr_rep.info_len);
+    expect_own("qpn", m.sidr_rep.qpn);
+    expect_own("service_id", m.sidr_rep.service_id);
+    expect_own("qkey", m.sidr_rep.qkey);
+    return err;
+}
+
+static int put_lap(void)
+{
+    struct cm_msg m = {.transaction_id = 4,
+                       .attribute = CM_LAP,
+                       .lap = {.local_comm_id = 0xc0000001,
+                               .remote_comm_id = 0xd0000002,
+                               .remote_qpn = 0x800033,
+                               .remote_response_timeout = 21,
+                               .alternate = {.local_lid = 0x8001,
+                                             .remote_lid = 0x8002,
+                                             .flow_label = 0x81234,
+                                             .packet_rate = 0x2a,
+                                             .traffic_class = 0x96,
+                                             .hop_limit = 64,
+                                             .sl = 9,
+                                             .subnet_local = true,
+                                             .local_ack_timeout = 19}}};
+
+    memset(m.lap.alternate.local_gid, 0xfd, 16);
+    memset(m.lap.alternate.remote_gid, 0xfe, 16);
+    int err = put(&m, false);
+    expect_ids(&m);
+    expect_own("remote_qpn", m.lap.remote_qpn);
+    expect_own("response_timeout", m.lap.remote_response_timeout);
+    expect_own("alt.local_lid", m.lap.alternate.local_lid);
+    expect_own("alt.remote_lid", m.lap.alternate.remote_lid);
+    printf("%u pumice.cm.alt.local_gid fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd\n", packets);
+    printf("%u pumice.cm.alt.remote_gid fefe:fefe:fefe:fefe:fefe:fefe:fefe:fefe\n", packets);
+    expect_own("alt.flow_label", m.lap.alternate.flow_label);
+    expect_own("alt.packet_rate", m.lap.alternate.packet_rate);
+    expect_own("alt.traffic_class", m.lap.alternate.traffic_class);
+    expect_own("alt.hop_limit", m.lap.alternate.hop_limit);
+    expect_own("alt.sl", m.lap.alternate.sl);
+    expect_own("alt.subnet_local", m.lap.alternate.subnet_local);
+    expect_own("alt.ack_timeout", m.lap.alternate.local_ack_timeout);
+    return err;
+}
+
+static int put_apr(void)
+{
+    struct cm_msg m = {.transaction_id = 5,
+                       .attribute = CM_APR,
+                       .apr = {0xc0000001, 0xd0000002, 72, CM_APR_UNSUPPORTED, {1, [71] = 2}, {0}}};
+    int err = put(&m, true);
+
+    expect_ids(&m);
+    expect_own("info_len", m.apr.info_len);
+    expect_own("ap_status", m.apr.ap_status);
+    return err;
+}
+
+static int write_others(void)
+{
+    int err = 0;
+
+    for (uint8_t n = 0; !err && n < 3; n++) {
+        err = put_mra(n);
+        if (!err)
+            err = put_sidr_req(n & 1);
+        if (!err)
+            err = put_sidr_rep(n);
+    }
+    if (!err)
+        err = put_lap();
+    return err ? err : put_apr();
+}
+
 static int write_all(void)
 {
     int err = 0;
@@ -232,7 +372,9 @@ static int write_all(void)
         err = put_short(CM_REJ, "rej");
     if (!err)
         err = put_short(CM_DREQ, "dreq");
-    return err ? err : put_short(CM_DREP, "drsp");
+    if (!err)
+        err = put_short(CM_DREP, "drsp");
+    return err ? err : write_others();
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Wireshark reads messages of connection management as wire/cm_msg.c writes them: each field that tshark knows has the value that was
-# written, and no packet is malformed.
+# Wireshark reads messages of connection management as wire/cm_msg.c writes them: each field that tshark or our dissector knows has the
+# value that was written, and no packet is malformed.
 # Usage: cm_tshark.sh [cm_gen program]. Exit code 77: tshark or python3 is missing.
 set -eu
 
@@ -10,6 +10,7 @@ gen=${1:-${BUILD:-$here/../../../build}/tests/e2e/capture/cm_gen}
 for tool in tshark python3; do
     command -v $tool >/dev/null || { echo "skip: no $tool"; exit 77; }
 done
+lua=$here/../../../pcap/wireshark/pumice.lua
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
@@ -20,8 +21,8 @@ for field in $fields; do
     set -- "$@" -e "$field"
 done
 # HOME: no personal preferences.
-HOME=$dir tshark -r "$dir/cm.pcapng" -T fields "$@" >"$dir/got" 2>"$dir/stderr"
-wrong=$(HOME=$dir tshark -r "$dir/cm.pcapng" -Y '_ws.malformed || _ws.short' 2>/dev/null)
+HOME=$dir tshark -X "lua_script:$lua" -r "$dir/cm.pcapng" -T fields "$@" >"$dir/got" 2>"$dir/stderr"
+wrong=$(HOME=$dir tshark -X "lua_script:$lua" -r "$dir/cm.pcapng" -Y '_ws.malformed || _ws.short || _ws.lua.error' 2>/dev/null)
 [ -z "$wrong" ] || { echo "cm_tshark: tshark complains about: $wrong" >&2; exit 1; }
 python3 - "$dir/expected" "$dir/got" $fields <<'PYTHON'
 import ipaddress, sys

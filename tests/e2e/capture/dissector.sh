@@ -141,7 +141,7 @@ dissect "$dir/eager.pcapng" -q -o pumice.statistics:TRUE >"$dir/statistics"
 grep -qE 'eager +2 messages +273 bytes' "$dir/statistics" && grep -qE 'rendezvous +1 messages +700 bytes' "$dir/statistics" &&
     grep -qE 'request to FIN +1 +60.0' "$dir/statistics" || fail "statistics: $(cat "$dir/statistics")"
 
-# As a personal plugin, where Wireshark loads all three files by itself.
+# As a personal plugin, where Wireshark loads all files by itself.
 plugins=$dir/plugged/.local/lib/wireshark/plugins
 mkdir -p "$plugins"
 cp "${lua%/*}"/pumice*.lua "$plugins"
