@@ -370,7 +370,7 @@ test-systemd: deb
 # RXE_ARGS: options of tests/rxe/run.py.
 .PHONY: test-rxe
 test-rxe: deps-rxe
-	$(SUBMAKE) all $(ENDURANCE) $(ODD)
+	$(SUBMAKE) all $(ENDURANCE) $(ODD) $(filter %/churn,$(RDMACM_BIN))
 	@BUILD=$(BUILD) tests/rxe/run.py $(RXE_ARGS)
 
 # Each system call and each allocation of a daemon fails in turn, alone and with the next ones, while a session lives.

@@ -4,6 +4,7 @@
 import os
 import re
 import shlex
+import signal
 import subprocess
 import time
 
@@ -67,9 +68,12 @@ class GuestProcess:
                 raise labs.Trouble(f"the server does not listen: {self.line}\n{self.output()}")
             time.sleep(0.01)
 
+    def signal(self, number):
+        self.guest.run(f"kill -{number:d} -- -$(cat /guest/queue/{self.id}.pid) || true", 20)
+
     def kill(self):
         if self.alive() and self.guest.alive():
-            self.guest.run(f"kill -KILL -- -$(cat /guest/queue/{self.id}.pid) || true", 20)
+            self.signal(signal.SIGKILL)
             self.wait(10)
 
     stop = kill
@@ -192,13 +196,11 @@ class Machine(labs.Lab):
         server = self.spawn(sides[0], argvs[0], "server", port, cm)
         client, codes = None, [None, None]
         try:
-            if not port:
-                server.wait(10)
-            elif sides[0] == "rxe":
+            if port and cm:
+                self.wait_cm(server, sides[0], port)
+            elif port and sides[0] == "rxe":
                 server.wait_listening(30)
-            elif cm:
-                pairs.wait_ready(server, self.host, "cm", port)
-            else:
+            elif port:
                 labs.wait_listening(server, port)
             client = self.spawn(sides[1], argvs[1], "client")
             codes[1] = client.wait(seconds)
@@ -209,6 +211,18 @@ class Machine(labs.Lab):
                     process.kill()
             self.processes = [p for p in self.processes if p.alive()]
         return (server, client), codes
+
+    def wait_cm(self, server, side, port):
+        """Until the program listens on its port of rdma_cm."""
+        if side == "rxe":
+            server.wait_listening(30)
+        else:
+            pairs.wait_ready(server, self.host, "cm", port)
+
+    def lose_all(self, side):
+        """From now on, nothing that this side sends arrives. None: all arrives again."""
+        self.fault("loss=100%" if side == "pumice" else "off")
+        self.netem("loss 100%" if side == "rxe" else "")
 
     def close(self):
         super().close()

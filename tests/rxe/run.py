@@ -26,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "../e2e/lib"), os.path.join(HERE, "../rdmacm")]
 
 import lab as labs  # noqa: E402
+import cm_cases  # noqa: E402
 import deviations  # noqa: E402
 import machine  # noqa: E402
 import report  # noqa: E402
@@ -71,26 +72,38 @@ class Runner:
         logs = "".join(f"\n--- {who} ({side}): {p.line}\n{p.output()[-3000:]}" for who, side, p in zip(("server", "client"), sides, processes) if p)
         return outputs, trouble, logs
 
+    def cm_values(self, role, case):
+        """What the arguments of programs that connect by rdma_cm may name, and the two sides."""
+        addresses = {"pumice": machine.HOST_IP6 if case.six else machine.HOST_IP, "rxe": machine.GUEST_IP6 if case.six else machine.GUEST_IP}
+        sides = ("pumice", "rxe") if role == "server" else ("rxe", "pumice")
+        values = {"address": addresses[sides[0]], "server": addresses[sides[0]], "client": addresses[sides[1]], "port": labs.tcp_port(), "group": case.group}
+        return sides, values
+
     def cm_pair(self, role, case):
         """The same for programs that connect by rdma_cm: they get an address and no device."""
-        port = labs.tcp_port()
-        sides = ("pumice", "rxe") if role == "server" else ("rxe", "pumice")
-        address = {("server", False): machine.HOST_IP, ("server", True): machine.HOST_IP6, ("client", False): machine.GUEST_IP,
-                   ("client", True): machine.GUEST_IP6}[role, case.six]
-        fill = lambda argv: [a.format(address=address, port=port) for a in argv]  # noqa: E731
-        listens = int(case.listens.format(port=port)) if case.listens else None
-        argvs = [fill(case.server), fill(case.argv)]
+        sides, values = self.cm_values(role, case)
+        argvs = [[a.format(own=values[who], **values) for a in argv] for who, argv in (("server", case.server), ("client", case.argv))]
         for argv in argvs:
             argv[0] = labs.which(argv[0])
+        listens = int(case.listens.format(**values)) if case.listens else None
         processes, codes = self.machine.pair_of(sides, argvs, listens, case.timeout, cm=True)
         outputs = [p.output() if p else "" for p in processes]
-        trouble = None
-        if case.check is not table.rejected and case.server[0] != "timeout":
-            trouble = next((f"the {who} ended with {code}" for who, code in (("client", codes[1]), ("server", codes[0])) if code != 0), None)
-        elif (codes[1] in (0, None)) == (case.check is table.rejected):
-            trouble = f"the client ended with {codes[1]}"
+        if case.server[0] == "timeout":
+            codes[0] = 0
+        trouble = next((f"the {who} ended with {code}" for who, code in (("client", codes[1]), ("server", codes[0])) if code != 0), None)
         logs = "".join(f"\n--- {who} ({side}): {p.line}\n{p.output()[-3000:]}" for who, side, p in zip(("server", "client"), sides, processes) if p)
         return outputs, trouble, logs
+
+    def cm_play(self, role, case):
+        """A case that is more than a pair of programs."""
+        sides, values = self.cm_values(role, case)
+        play = cm_cases.Play(self.machine, sides, values)
+        try:
+            case.play(play)
+        finally:
+            for process in play.processes:
+                process.kill()
+            self.machine.processes = [p for p in self.machine.processes if p.alive()]
 
     # --- cases of programs ---
 
@@ -102,9 +115,12 @@ class Runner:
                 self.machine.fault(case.fault)
             if case.netem:
                 self.machine.netem(case.netem)
-            outputs, trouble, logs = self.cm_pair(role, case) if case.server else self.pair(role, case.argv, case.six, case.timeout)
-            if trouble is None:
-                case.check(*outputs)
+            if case.play:
+                self.cm_play(role, case)
+            else:
+                outputs, trouble, logs = self.cm_pair(role, case) if case.server else self.pair(role, case.argv, case.six, case.timeout)
+                if trouble is None:
+                    case.check(*outputs)
         except labs.Trouble as e:
             trouble = str(e)
         finally:

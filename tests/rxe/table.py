@@ -4,23 +4,9 @@
 A case's name is GROUP/PROGRAM/WHAT. The group says how packets travel: ipv4, ipv6, or faults.
 """
 
-import dataclasses
-import re
-
+import cm_cases
+from case import Case, perftest_done
 from lab import Trouble
-
-
-@dataclasses.dataclass
-class Case:
-    name: str
-    argv: list  # program and arguments of both ends; device, GID index, port and address are added
-    check: object = None  # function of (output of the server, output of the client)
-    six: bool = False  # IPv6
-    fault: str = ""  # faults of what Pumice sends
-    netem: str = ""  # faults of what the guest sends
-    timeout: float = 60
-    server: list = None  # of programs that connect by rdma_cm: the server; in both, {address} is that of the server, {port} its port
-    listens: str = "{port}"  # and the port of rdma_cm on which the client waits for the server; "": it does not wait
 
 
 # --- checks --------------------------------------------------------------------------------------------------------------
@@ -33,34 +19,10 @@ def pingpong_done(server, client):
             raise Trouble(f"the {who} did not report its iterations")
 
 
-def perftest_done(_server, client):
-    rows = []
-    for line in client.splitlines():
-        field = line.partition("Correlation")[0].split()
-        if len(field) >= 4 and all(re.fullmatch(r"\d+(\.\d+)?|-?nan|inf", f) for f in field):
-            rows.append([float(f) for f in field])
-    if not rows:
-        raise Trouble("the client printed no result")
-    if any(row[1] <= 0 for row in rows):
-        raise Trouble(f"no iterations: {rows}")
-
-
 def endurance_done(server, client):
     for who, out in (("server", server), ("client", client)):
         if "\nok " not in "\n" + out:
             raise Trouble(f"the {who} printed no closing line")
-
-
-def cm_done(server, client):
-    for who, out in (("server", server), ("client", client)):
-        bad = re.search(r"failed|return status -|: end -|event: .*, error|data verification|\[error\]", out)
-        if bad:
-            raise Trouble(f"the {who} says '{bad.group(0)}'")
-
-
-def rejected(_server, client):
-    if "RDMA_CM_EVENT_REJECTED" not in client:
-        raise Trouble("the client does not say that it was rejected")
 
 
 # --- tables --------------------------------------------------------------------------------------------------------------
@@ -148,32 +110,6 @@ FAULTY = [
     ("ib_atomic_bw", ["ib_atomic_bw", "-F", "-n", "500"] + O16, perftest_done),
 ]
 
-# Programs that connect by rdma_cm: program, what, server, client, also with IPv6, more fields of the case. A server without an end is told to
-# end by `timeout`.
-AT, ON = ["-s", "{address}"], ["-p", "{port}"]
-CM = [
-    ("rping", "verify", ["rping", "-s", "-a", "{address}", "-V", "-C", "20", "-S", "1000"] + ON, ["rping", "-c", "-a", "{address}", "-V", "-C", "20", "-S", "1000"] + ON, True, {}),
-    ("rping", "own-qp", ["rping", "-s", "-q", "-a", "{address}", "-V", "-C", "20"] + ON, ["rping", "-c", "-q", "-a", "{address}", "-V", "-C", "20"] + ON, False, {}),
-    ("ucmatose", "8-connections", ["ucmatose", "-c", "8"] + ON, ["ucmatose", "-c", "8"] + AT + ON, False, {}),
-    ("ucmatose", "large", ["ucmatose", "-C", "20", "-S", "100000"] + ON, ["ucmatose", "-C", "20", "-S", "100000"] + AT + ON, False, {}),
-    ("ucmatose", "migrate", ["ucmatose", "-m"] + ON, ["ucmatose", "-m"] + AT + ON, False, {}),
-    ("udaddy", "plain", ["udaddy"], ["udaddy"] + AT, False, {"listens": "7174"}),
-    ("udaddy", "4-endpoints", ["udaddy", "-c", "4"], ["udaddy", "-c", "4"] + AT, False, {"listens": "7174"}),
-    ("rdma_client", "plain", ["rdma_server"] + ON, ["rdma_client"] + AT + ON, False, {}),
-    ("rdma_xclient", "rc", ["rdma_xserver", "-c", "r"] + ON, ["rdma_xclient", "-c", "r"] + AT + ON, False, {}),
-    ("rstream", "verify", ["rstream", "-T", "v", "-S", "60000", "-C", "20"] + ON, ["rstream", "-T", "v", "-S", "60000", "-C", "20"] + AT + ON, False, {}),
-    ("riostream", "verify", ["riostream", "-T", "v", "-S", "60000", "-C", "20"] + ON, ["riostream", "-T", "v", "-S", "60000", "-C", "20"] + AT + ON, False, {}),
-    ("cmtime", "50-connections", ["timeout", "15", "cmtime"] + ON, ["cmtime", "-c", "50"] + AT + ON, False, {}),
-] + [(program, "rdma_cm", [program, "-F", "-R", "-n", "200"] + more + ON, [program, "-F", "-R", "-n", "200"] + more + ON + ["{address}"], program == "ib_write_bw", {})
-     for program, more in (("ib_send_bw", []), ("ib_write_bw", []), ("ib_send_lat", []), ("ib_read_bw", O16), ("ib_atomic_lat", O16))]
-CM_REFUSED = ("rping", "no-server", ["true"], ["rping", "-c", "-a", "{address}", "-C", "1"] + ON, True, {"listens": "", "check": rejected})
-
-
-def _cm(group, six, **more):
-    for program, what, server, client, also, fields in CM + [CM_REFUSED]:
-        if also or not six:
-            yield Case(f"{group}/{program}/{what}", client, server=server, six=six, **{"check": cm_done, **fields, **more})
-
 
 def _programs(group, six):
     for program, what, args, also in PINGPONG:
@@ -192,11 +128,9 @@ def all_cases():
     for what, fault, netem in FAULTS:
         for traffic, argv, check in FAULTY:
             cases.append(Case(f"faults/{what}/{traffic}", argv, check, fault=fault, netem=netem))
-    cases += _cm("ipv4", False)
-    cases += [Case(f"faults/both-lose/{c.name.partition('/')[2]}", c.argv, c.check, c.six, "loss=5%,dup=2%", "loss 5% duplicate 2%", 120, c.server, c.listens)
-              for c in _cm("ipv4", False) if c.name.partition("/")[2] in ("rping/verify", "ucmatose/8-connections", "rdma_client/plain", "cmtime/50-connections")]
+    cases += [*cm_cases.cases("ipv4", False), *cm_cases.lossy()]
     cases += _programs("ipv6", True)
-    cases += _cm("ipv6", True)
+    cases += cm_cases.cases("ipv6", True)
     for traffic, argv, check in FAULTY:
         cases.append(Case(f"ipv6/both-lose/{traffic}", argv, check, True, "loss=3%", "loss 3%"))
     return cases
