@@ -133,7 +133,7 @@ def rejected(play):
         client = play.start("client", argv)
         code = play.ended(client, 30, "a client did not end")
         play.need(code != 0, "a client ended with 0")
-        wanted = r"RDMA_CM_EVENT_REJECTED|event: .*REJECTED, error|rconnect.*refused"
+        wanted = r"RDMA_CM_EVENT_REJECTED|event: .*REJECTED, error|Connection refused"
         play.need(re.search(wanted, client.output()), "a client does not say that it was rejected")
     client = play.start("client", ["udaddy", *AT])
     play.need(play.ended(client, 30, "udaddy did not end") != 0 and "UNREACHABLE" in client.output(), "udaddy does not say that there is no service")
