@@ -43,7 +43,7 @@ static void build_v4(const struct grh *g, uint8_t *out)
 
 static void build_v6(const struct grh *g, uint8_t *out)
 {
-    uint8_t *p = put_be32(out, 6u << 28 | (uint32_t)g->traffic_class << 20);
+    uint8_t *p = put_be32(out, 6u << 28 | (uint32_t)g->traffic_class << 20 | (g->flow_label & 0xfffff));
 
     p = put_be16(p, (uint16_t)(UDP_LEN + g->len));
     p = put_u8(p, IPPROTO_IS_UDP);

@@ -14,12 +14,13 @@ struct grh {
     uint8_t src[16], dst[16]; /* GIDs; either both are IPv4-mapped, or both are IPv6 */
     uint8_t traffic_class; /* TOS or traffic class */
     uint8_t hop_limit; /* TTL or hop limit */
+    uint32_t flow_label; /* IPv6: 20 bits */
     uint16_t len; /* bytes of the UDP payload, BTH to ICRC */
 };
 
 /* Builds the header from these fields. A UDP socket does not report the other fields of the packet's IP header. They
- * get the values that RoCEv2 senders use: IPv4 without options, identification 0, DF; IPv6 without extension headers,
- * flow label 0. The checksum of an IPv4 header is right, because libibverbs uses it to distinguish IPv4 from IPv6. */
+ * get the values that RoCEv2 senders use: IPv4 without options, identification 0, DF; IPv6 without extension headers.
+ * The checksum of an IPv4 header is right, because libibverbs uses it to distinguish IPv4 from IPv6. */
 void grh_build(const struct grh *g, uint8_t out[GRH_LEN]);
 
 #endif

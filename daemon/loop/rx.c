@@ -110,6 +110,7 @@ static unsigned process_batch(struct device *d, unsigned datagrams, struct peers
         memcpy(meta.dst_gid, gid, sizeof(meta.dst_gid));
         meta.traffic_class = dg.tos;
         meta.hop_limit = dg.hop_limit;
+        meta.flow_label = dg.flow_label;
         meta.ce = d->settings->ecn && (dg.tos & UDP_ECN) == UDP_ECN_CE;
         for (size_t off = 0; off < dg.len; off += dg.segment, index++) {
             size_t len = dg.len - off < dg.segment ? dg.len - off : dg.segment;
@@ -185,6 +186,7 @@ void device_rx_loopback(struct device *d, const struct tx_pkt *t, bool ce, const
     const struct av *av = t->av;
     struct rx_meta meta = {.traffic_class = av->traffic_class,
                            .hop_limit = av->hop_limit,
+                           .flow_label = av->flow_label & UDP_FLOW_LABEL,
                            .ce = ce && d->settings->ecn,
                            .src_qpn = t->src_qpn};
     struct pkt pkt;

@@ -17,6 +17,11 @@
 #include "daemon/net/sniffer.h"
 #include "wire/pkt.h"
 
+/* From linux/in6.h, which can't be included together with netinet/in.h. */
+#ifndef IPV6_FLOWINFO_SEND
+#define IPV6_FLOWINFO_SEND 33
+#endif
+
 #define NS_PER_SNIFFER_CHECK 1000000000ull
 
 static int set_int(int fd, int level, int opt, int v)
@@ -56,6 +61,7 @@ static void want_headers(int fd, bool v6)
     if (v6) {
         set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
         set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+        set_int(fd, IPPROTO_IPV6, IPV6_FLOWINFO, 1);
     } else {
         set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
         set_int(fd, IPPROTO_IP, IP_RECVTTL, 1);
@@ -106,6 +112,8 @@ static int set_options(struct udp *u, const struct udp_socket *s)
         rc = set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
         accept_zero_checksum(s->fd);
         set_int(s->fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
+        set_int(s->fd, IPPROTO_IPV6, IPV6_FLOWINFO_SEND,
+                1); /* packets get the flow label of their destination address */
     } else {
         set_int(s->fd, IPPROTO_IP, IP_RECVERR, 1);
     }

@@ -44,8 +44,8 @@ struct udp_rx {
     struct mmsghdr msg[UDP_RX_MSGS];
     struct iovec iov[UDP_RX_MSGS];
     union addr from[UDP_RX_MSGS];
-    struct udp_rx_ctl { /* UDP_GRO, IP_TOS, IP_TTL */
-        _Alignas(struct cmsghdr) uint8_t buf[3 * CMSG_SPACE(sizeof(int))];
+    struct udp_rx_ctl { /* UDP_GRO, IP_TOS, IP_TTL, IPV6_FLOWINFO */
+        _Alignas(struct cmsghdr) uint8_t buf[4 * CMSG_SPACE(sizeof(int))];
     } ctl[UDP_RX_MSGS];
     /* UDP_RX_MSGS * UDP_RX_BYTES bytes. The owner may set it between udp_init and udp_open, and keeps it then. Else
      * udp_open allocates it. */
@@ -157,7 +157,13 @@ struct udp_datagram {
     uint8_t tos;
     /* TTL or hop limit, if udp_want_headers was called; else 0. */
     uint8_t hop_limit;
+    /* Flow label of an IPv6 packet, if udp_want_headers was called; else 0. */
+    uint32_t flow_label;
 };
+#ifndef IPV6_FLOWINFO /* from linux/in6.h, which can't be included together with netinet/in.h */
+#define IPV6_FLOWINFO 11
+#endif
+#define UDP_FLOW_LABEL 0xfffffu /* bits of a flow label */
 #define UDP_ECN 3u /* the ECN bits of tos */
 #define UDP_ECN_ECT 2u /* ECN-capable, ECT(0) */
 #define UDP_ECN_CE 3u /* congestion experienced */
@@ -167,7 +173,7 @@ unsigned udp_recv(struct udp *u, int fd);
 /* Describes datagram i. peers: the cache of the socket that received it. */
 void udp_datagram(struct udp *u, unsigned i, struct peers *peers, struct udp_datagram *d);
 
-/* Asks the kernel for the TOS and TTL of each datagram. Only datagram QPs and congestion control need them. */
+/* Asks the kernel for the TOS, TTL and flow label of each datagram. Only datagram QPs and congestion control need them. */
 void udp_want_headers(struct udp *u);
 
 /* Opens a socket that receives the packets of a multicast group. It is bound to the group's address, so it receives

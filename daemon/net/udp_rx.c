@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The receiving part of udp.h: reads datagrams by recvmmsg, and describes each: its sender, the length of the packets
- * that GRO joined in it, and its TOS and TTL. */
+ * that GRO joined in it, and its TOS, TTL and flow label. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -52,6 +52,11 @@ static void parse_control(struct msghdr *m, struct udp_datagram *d)
             d->tos = byte_of(c);
         } else if ((v4 && c->cmsg_type == IP_TTL) || (v6 && c->cmsg_type == IPV6_HOPLIMIT)) {
             d->hop_limit = byte_of(c);
+        } else if (v6 && c->cmsg_type == IPV6_FLOWINFO) {
+            uint32_t info; /* traffic class and flow label, in network byte order */
+
+            memcpy(&info, CMSG_DATA(c), sizeof(info));
+            d->flow_label = ntohl(info) & UDP_FLOW_LABEL;
         }
     }
 }
@@ -64,6 +69,7 @@ void udp_datagram(struct udp *u, unsigned i, struct peers *peers, struct udp_dat
     d->len = u->rx.msg[i].msg_len;
     d->segment = d->len;
     d->tos = d->hop_limit = 0;
+    d->flow_label = 0;
     d->peer = peers_by_addr(peers, &u->rx.from[i]);
     parse_control(m, d);
 }

@@ -90,6 +90,8 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
     unsigned at = tx->n++;
     size_t bytes = pkt[n - 1].off + pkt[n - 1].len - pkt[0].off;
     tx->to[at] = peer->addr;
+    if (peer->addr.sa.sa_family == AF_INET6) /* 0: the kernel chooses one */
+        tx->to[at].v6.sin6_flowinfo = htonl(pkt[0].av->flow_label & UDP_FLOW_LABEL);
     tx->iov[at] = (struct iovec){buf + pkt[0].off, bytes};
     tx->info[at] = (struct udp_tx_info){s, (uint16_t)n, (uint16_t)pkt[0].len, peer->multicast};
     struct msghdr *m = &tx->msg[at].msg_hdr;
@@ -175,12 +177,24 @@ static void send_singly(struct udp *u, unsigned at)
     }
 }
 
+/* The kernel refuses flow labels (EINVAL) while some socket of the host has one for itself alone. False: the message has
+ * none. */
+static bool remove_flow_label(union addr *to)
+{
+    if (to->sa.sa_family != AF_INET6 || to->v6.sin6_flowinfo == 0)
+        return false;
+    to->v6.sin6_flowinfo = 0;
+    return true;
+}
+
 /* Handles the first unsent message after the kernel refused it with err. Returns false if the message should be sent
  * again. */
 static bool give_up(struct udp *u, int err, unsigned tries)
 {
     unsigned at = u->tx.sent;
 
+    if (err == EINVAL && remove_flow_label(&u->tx.to[at]))
+        return false;
     if ((err == EINVAL || err == EIO || err == EOPNOTSUPP) && u->tx.info[at].segments > 1) {
         send_singly(u, at);
         return true;

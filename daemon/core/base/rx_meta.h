@@ -14,6 +14,7 @@ struct rx_meta {
     uint8_t dst_gid[16]; /* in the same form: one of the device's addresses, or a multicast group */
     uint8_t traffic_class; /* TOS or traffic class */
     uint8_t hop_limit; /* 0: not known */
+    uint32_t flow_label; /* IPv6: 20 bits */
     bool ce; /* ECN congestion experienced */
     /* The QP that sent the packet. 0: not known, because the packet came from a network. RC, UC and XRC packets do not
      * name it, so only the owner of the engine can know it: when the packet stayed within the device. A connected QP

@@ -13,7 +13,7 @@
 
 static void fill_grh(const struct pkt *p, const struct rx_meta *meta, uint8_t out[GRH_LEN])
 {
-    struct grh g = {.traffic_class = meta->traffic_class, .hop_limit = meta->hop_limit};
+    struct grh g = {.traffic_class = meta->traffic_class, .hop_limit = meta->hop_limit, .flow_label = meta->flow_label};
     memcpy(g.src, meta->src_gid, sizeof(g.src));
     memcpy(g.dst, meta->dst_gid, sizeof(g.dst));
     g.len = (uint16_t)(op_table[p->opcode].header_len + p->payload_len + pkt_pad(p->payload_len) + ICRC_LEN);

@@ -15,7 +15,7 @@ static struct ibv_ah_attr attr_to(struct vt_end *from, const union ibv_gid *gid)
                                 .grh = {.dgid = *gid,
                                         .hop_limit = 7,
                                         .traffic_class = 0x20,
-                                        .flow_label = 5,
+                                        .flow_label = 0xa1234,
                                         .sgid_index = vt_gid_index(from->ctx)}};
 }
 
@@ -71,8 +71,9 @@ static bool is_ip_header(const uint8_t *h, uint32_t len)
     if (a.gid.raw[0] == 0)
         return h[20] == 0x45 && h[21] == 0x20 && (h[22] << 8 | h[23]) == (int)(20 + udp) && h[28] == 7 && h[29] == 17 &&
                !memcmp(h + 32, a.gid.raw + 12, 4) && !memcmp(h + 36, b.gid.raw + 12, 4);
-    return h[0] == (6 << 4 | 0x20 >> 4) && (h[1] & 0xf0) == 0 && (h[4] << 8 | h[5]) == (int)udp && h[6] == 17 &&
-           h[7] == 7 && !memcmp(h + 8, a.gid.raw, 16) && !memcmp(h + 24, b.gid.raw, 16);
+    return h[0] == (6 << 4 | 0x20 >> 4) && h[1] == 0x0a && h[2] == 0x12 && h[3] == 0x34 &&
+           (h[4] << 8 | h[5]) == (int)udp && h[6] == 17 && h[7] == 7 && !memcmp(h + 8, a.gid.raw, 16) &&
+           !memcmp(h + 24, b.gid.raw, 16);
 }
 
 static void sizes(void)
@@ -96,8 +97,10 @@ static void sizes(void)
     }
     ok(right, "messages of 0 bytes to one MTU arrive, behind 40 bytes");
     ok(grh, "the completion says so, and names the sender's QP");
-    ok_pumice(header,
-              "they are the IP header with the sender's traffic class and hop limit, as the completion says, too");
+    ok_pumice(
+        header,
+        "they are the IP header with the sender's traffic class, hop limit and flow label, as the completion says, "
+        "too");
     too_long(mtu + 1);
 }
 
