@@ -106,9 +106,7 @@ static bool check_window(const struct mw_binder *by, const struct mkey *mw, cons
         return false;
     if (mw->kind == KEY_WINDOW_1)
         return b->new_key >> 8 == b->mw_key >> 8 && (b->layout || !(b->access & ACCESS_ZERO_BASED));
-    /* Type 2B. An XRC initiator can't bind it: over XRC the QP that receives a packet is not the QP that bound the
-     * window. */
-    return b->new_key == 0 && mw->mw.region == 0 && (b->layout || b->length != 0) && by->type_2;
+    return b->new_key == 0 && mw->mw.region == 0 && (b->layout || b->length != 0);
 }
 
 /* Does the region allow the bind? */

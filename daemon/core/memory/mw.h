@@ -12,7 +12,6 @@
 /* The QP that binds a window. */
 struct mw_binder {
     uint32_t qpn, pd;
-    bool type_2; /* the QP may bind windows of type 2B */
     struct list_node *windows; /* list of the windows of type 2B that are bound through the QP: mkey.mw.of_qp */
 };
 

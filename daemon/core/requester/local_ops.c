@@ -18,8 +18,7 @@ bool req_run_local(struct qp *qp, struct send_wqe *w)
     w->npkts = 0;
     r->unsent++;
     if (w->wr.opcode == WR_BIND_MW) {
-        struct mw_binder binder = {
-            .qpn = qp->qpn, .pd = qp->pd, .type_2 = qp->type != QPT_XRC_SEND, .windows = &qp->windows};
+        struct mw_binder binder = {.qpn = qp->qpn, .pd = qp->pd, .windows = &qp->windows};
         if (!mw_bind(&qp->e->keys, &binder, &w->wr.bind, &w->local_cause))
             w->local_error = WC_MW_BIND_ERR;
     } else {

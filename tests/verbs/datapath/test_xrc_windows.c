@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Memory windows and XRC. A window of type 1 belongs to its protection domain: an initiator binds it, and one of the
  * target's side is reached over XRC. A window of type 2 belongs to the QP that bound it. Over XRC, the QP that receives a
- * packet is another one. So an initiator can't bind it, and nobody reaches or invalidates it through an XRC target. An SRQ may be destroyed between two messages of a connection. */
+ * packet is another one. So an initiator binds and invalidates it, but nobody reaches or invalidates it through an XRC
+ * target. An SRQ may be destroyed between two messages of a connection. */
 #include <fcntl.h>
 
 #include "tests/verbs/ends.h"
@@ -81,6 +82,39 @@ static enum ibv_wc_status bind_type_1(struct ibv_mw *mw, uint32_t len)
     return vt_next(a.scq).status;
 }
 
+/* A request of b for a window that an initiator of a has bound: an XRC target of a receives it. */
+static void not_reached(const struct ibv_mw *mw)
+{
+    struct ibv_xrcd_init_attr x = {
+        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+    struct ibv_xrcd *d = ibv_open_xrcd(a.ctx, &x);
+    struct ibv_srq_init_attr_ex s = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+                                                  IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+                                     .srq_type = IBV_SRQT_XRC,
+                                     .attr = {.max_wr = 4, .max_sge = 1},
+                                     .pd = a.pd,
+                                     .xrcd = d,
+                                     .cq = a.rcq};
+    struct ibv_srq *of_a = ibv_create_srq_ex(a.ctx, &s);
+    struct ibv_qp_init_attr_ex t = {.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = d};
+    struct ibv_qp *target = ibv_create_qp_ex(a.ctx, &t), *from = vt_end_qp(&b, IBV_QPT_XRC_SEND, NULL, 0);
+    struct ibv_sge sge = vt_at(&b, 0, 8);
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .wr.rdma = {(uintptr_t)a.buf + 4096, a.mr->rkey}},
+                       *bad;
+    need(d && of_a && target && from && ibv_get_srq_num(of_a, &wr.qp_type.xrc.remote_srqn) == 0);
+    vt_link(from, &b.gid, target, &a.gid);
+    need(ibv_post_send(from, &wr, &bad) == 0 && vt_next(b.scq).status == IBV_WC_SUCCESS);
+    wr.wr.rdma.rkey = mw->rkey;
+    need(ibv_post_send(from, &wr, &bad) == 0);
+    ok(vt_next(b.scq).status == IBV_WC_REM_ACCESS_ERR, "nobody reaches it through a target: remote access error");
+    need(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(target) == 0 && ibv_destroy_srq(of_a) == 0 &&
+         ibv_close_xrcd(d) == 0);
+}
+
 /* Local operations of the initiator, between requests that go out. */
 static void initiator(void)
 {
@@ -91,11 +125,21 @@ static void initiator(void)
        "an initiator binds a window of type 1, and unbinds it");
     strcpy(a.buf, "still");
     ok(write_at(512, b.mr->rkey) == IBV_WC_SUCCESS && !strcmp(b.buf + 512, "still"), "and goes on");
-    ok(bind_window(&a, a.qp, two, 4096, 64) == IBV_WC_MW_BIND_ERR, "one of type 2 can't be bound: bind error");
+    ok(bind_window(&a, a.qp, two, 4096, 64) == IBV_WC_SUCCESS, "it binds one of type 2");
+    not_reached(two);
+    for (int i = 0; i < 2; i++) {
+        inv.invalidate_rkey = two->rkey;
+        need(ibv_post_send(a.qp, &inv, &bad) == 0);
+        ok(vt_next(a.scq).status == IBV_WC_SUCCESS, "invalidates it");
+        ok(bind_window(&a, a.qp, two, 4096, 64) == IBV_WC_SUCCESS && write_at(512, b.mr->rkey) == IBV_WC_SUCCESS,
+           "binds it with the next key, and goes on");
+    }
+    ok(bind_window(&a, a.qp, two, 4096, 64) == IBV_WC_MW_BIND_ERR, "a bound one is not free: bind error");
     connect_again();
-    inv.invalidate_rkey = two->rkey;
+    ok(bind_window(&a, a.qp, two, 4096, 64) == IBV_WC_SUCCESS, "the end of the initiator has made it free");
+    inv.invalidate_rkey = one->rkey;
     need(ibv_post_send(a.qp, &inv, &bad) == 0);
-    ok(vt_next(a.scq).status == IBV_WC_LOC_QP_OP_ERR, "nor invalidated: local operation error");
+    ok(vt_next(a.scq).status == IBV_WC_LOC_QP_OP_ERR, "one of type 1 can't be invalidated: local operation error");
     connect_again();
     need(ibv_dealloc_mw(one) == 0 && ibv_dealloc_mw(two) == 0);
 }

@@ -229,7 +229,12 @@ Test(xrc, type_1_windows_belong_to_a_protection_domain)
 
 Test(xrc, type_2_windows_belong_to_a_qp_that_is_no_target)
 {
-    bind_window(ini, MW_TYPE_2, WC_MW_BIND_ERR);
+    cr_expect_eq(write_by(bind_window(ini, MW_TYPE_2, WC_SUCCESS), A), NAK_REMOTE_ACCESS);
+    expect_dead(EVENT_QP_ACCESS_ERR);
+}
+
+Test(xrc, type_2_windows_of_other_qps_are_not_reached)
+{
     cr_expect_eq(write_by(bind_window(rc_qp(), MW_TYPE_2, WC_SUCCESS), A), NAK_REMOTE_ACCESS);
     expect_dead(EVENT_QP_ACCESS_ERR);
 }
