@@ -17,3 +17,25 @@ uint64_t rnr_timer_ns(uint8_t code)
 {
     return rnr_ns[code & AETH_VALUE_MASK];
 }
+
+/* IBA 9.7.7.2: codes 0 ... 30. */
+/* clang-format off */
+static const uint16_t credits[AETH_NO_CREDITS] = {
+       0,    1,    2,    3,    4,    6,    8,   12,   16,    24,    32,    48,    64,    96,    128, 192,
+     256,  384,  512,  768, 1024, 1536, 2048, 3072, 4096,  6144,  8192, 12288, 16384, 24576, AETH_CREDITS_MOST,
+};
+/* clang-format on */
+
+uint32_t aeth_credits(uint8_t code)
+{
+    code &= AETH_VALUE_MASK;
+    return code == AETH_NO_CREDITS ? 0 : credits[code];
+}
+
+uint8_t aeth_credit_code(uint32_t n)
+{
+    uint8_t code = AETH_NO_CREDITS - 1;
+    while (credits[code] > n)
+        code--;
+    return code;
+}

@@ -27,4 +27,12 @@ enum aeth_nak {
  * are masked to five bits. */
 uint64_t rnr_timer_ns(uint8_t code);
 
+/* End-to-end credits (IBA 9.7.7.2): the receive requests that a responder has for further messages. The code of an ACK
+ * stands for their number, rounded down. */
+#define AETH_CREDITS_MOST 32768u
+/* The number of receive requests that a code stands for. AETH_NO_CREDITS, which stands for no number, gives 0. */
+uint32_t aeth_credits(uint8_t code);
+/* The code for n receive requests: that of the largest number that is not above n. */
+uint8_t aeth_credit_code(uint32_t n);
+
 #endif

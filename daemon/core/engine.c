@@ -23,6 +23,7 @@
 #include "daemon/core/responder/reply.h"
 #include "daemon/core/responder/uc.h"
 #include "daemon/core/responder/ud.h"
+#include "daemon/core/urgent.h"
 #include "wire/syndrome.h"
 
 void engine_config_defaults(struct engine_config *cfg)
@@ -137,6 +138,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     datagram_flow_table_init(&e->flows, &e->cfg, e->timers, &e->peers, &e->counters);
     gsi_init(&e->gsi, &e->cfg, &e->counters, base + l.gsi);
     scheduler_init(&e->scheduler);
+    list_init(&e->urgent);
     list_init(&e->detached);
     list_init(&e->changed_cntrs);
     e->done = (struct completion *)(void *)(base + l.done);
@@ -189,38 +191,11 @@ static bool complete(struct qp *qp, uint64_t now)
     return resp_flush(qp, now) || left;
 }
 
-/* Appends a CNP if one is due. False: the batch is full. */
-static bool send_cnp(struct qp *qp, struct tx_batch *b)
-{
-    struct pkt p = {
-        .opcode = OP_CNP,
-        .migreq = true,
-        .becn = true,
-        .pkey = PKEY_DEFAULT,
-        .dest_qpn = qp->attr.dest_qpn,
-    };
-    uint8_t *payload;
-    if (!qp->dcqcn.cnp_due)
-        return true;
-    if (qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR) {
-        qp->dcqcn.cnp_due = false;
-        return true;
-    }
-    struct tx_pkt *t = qp_append(qp, b, &p, PKT_CNP_LEN, &payload);
-    if (!t)
-        return false;
-    t->cnp = true;
-    memset(payload, 0, PKT_CNP_LEN);
-    COUNT(qp, np_cnp_sent);
-    qp->dcqcn.cnp_due = false;
-    return true;
-}
-
 /* One turn of one QP. NAKs and responses come before data. A turn has at most one burst of each. So a peer that READs
  * without end does not keep this QP's own requests back. */
 static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
-    if (!send_cnp(qp, b))
+    if (!urgent_cnp(qp, b))
         return TX_FULL;
     bool ack_waits = resp_has_work(&qp->resp) && ack_order_may_wait(qp, b);
     uint32_t n = b->n;
@@ -254,8 +229,9 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
     struct sched_entity *next;
     tm_flush_detached(e, now);
     if ((e->time_wait.pending && !time_wait_tx(&e->time_wait, b)) || !datagram_flow_tx(&e->flows, b, now) ||
-        !gsi_tx(&e->gsi, b))
+        !gsi_tx(&e->gsi, b) || (e->backlog && !urgent_tx(e, b, now)))
         return b->n - start;
+    e->backlog = false;
     scheduler_new_round(&e->scheduler);
     while ((next = scheduler_next(&e->scheduler)) != NULL) {
         uint32_t before_pkts = b->n, before_done = e->done_tail;
@@ -271,8 +247,10 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
         else if (r != TX_DONE)
             qp_schedule(qp);
         EXIT_CHECK_TURN(qp);
-        if (r == TX_FULL)
+        if (r == TX_FULL) {
+            e->backlog = true;
             return b->n - start;
+        }
     }
     datagram_flow_tx(&e->flows, b, now);
     ENGINE_CHECK(e);
@@ -398,8 +376,10 @@ static void to_group(struct engine *e, const struct pkt *p, const struct rx_meta
 static void marked(struct qp *qp, uint64_t now)
 {
     COUNT(qp, np_ecn_marked_roce_packets);
-    if (dcqcn_marked(&qp->dcqcn, &qp->e->cfg, now))
-        qp_schedule(qp);
+    if (!dcqcn_marked(&qp->dcqcn, &qp->e->cfg, now))
+        return;
+    urgent_add(qp);
+    qp_schedule(qp);
 }
 
 /* The CNP for a QP's last packets comes this long after them at most, maybe after their ACK. It is more than a round
@@ -464,6 +444,8 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
         req_rx(qp, p, now);
     else
         resp_rx(qp, p, now);
+    if (qp->resp.ack_due)
+        urgent_add(qp);
     complete(qp, now);
     qp_set_timer(qp);
     EXIT_CHECK_QP(qp);
@@ -540,6 +522,8 @@ void engine_expire(struct engine *e, uint64_t now)
             if (qp->resp.ack_deadline && qp->resp.ack_deadline <= now) {
                 qp->resp.ack_deadline = 0;
                 qp->resp.ack_pending = true;
+                resp_ack_is_due(&qp->resp, now);
+                urgent_add(qp);
                 qp_schedule(qp);
             }
             if (dcqcn_expire(&qp->dcqcn, now))

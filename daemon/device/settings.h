@@ -52,6 +52,7 @@ struct settings {
     int cnp_dscp;
     /* Packets are sent as ECN-capable, and senders slow down after a CNP. */
     bool ecn;
+    bool e2e_credits; /* senders wait until their peers have receive requests */
     enum gso_mode gso;
     enum memory_mode memory;
     /* How long one system call may copy client memory before the session ends. */

@@ -58,6 +58,7 @@ static void configure_engine(struct device *d)
     c->max_mcast = DEVICE_MAX_MCAST_GRP * DEVICE_MAX_MCAST_QP;
     c->active_mtu = d->active_mtu;
     c->ecn = s->ecn;
+    c->e2e_credits = s->e2e_credits;
     if (s->window_pkts)
         c->window_pkts = s->window_pkts;
     c->max_resends = s->max_resends;

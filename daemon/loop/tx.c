@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/loop/rx.h"
 #include "daemon/monitor/capture.h"
 #include "daemon/monitor/error_log.h"
@@ -205,6 +206,32 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
     }
 }
 
+/* --- how long ACKs wait ------------------------------------------------------------------------ */
+
+static uint64_t *wait_counter(struct io_counters *io, uint64_t us)
+{
+    return us <= 20     ? &io->ack_waits_20us
+           : us <= 100  ? &io->ack_waits_100us
+           : us <= 500  ? &io->ack_waits_500us
+           : us <= 2000 ? &io->ack_waits_2ms
+                        : &io->ack_waits_long;
+}
+
+/* Counts how long the ACKs of the batch, which was sent, were due. */
+static void count_ack_waits(struct device *d, const struct tx_batch *b)
+{
+    uint64_t now = b->acks ? clock_ns() : 0;
+
+    for (uint32_t i = 0; i < b->acks; i++) {
+        uint64_t us = (now - b->ack_due[i]) / NS_PER_US;
+
+        (*wait_counter(&d->io, us))++;
+        d->io.ack_wait_us += us;
+        if (us > d->io.max_ack_wait_us)
+            d->io.max_ack_wait_us = us;
+    }
+}
+
 /* --- a batch ----------------------------------------------------------------------------------- */
 
 /* The limits of GSO sends. The loopback interface hands such a send to the receiver as one datagram. A network may
@@ -224,7 +251,7 @@ unsigned device_tx(struct device *d, uint64_t now)
 
     if (udp_flush(&d->udp) != 0)
         return 0; /* udp still needs the batch's buffer */
-    b->n = 0;
+    b->n = b->acks = 0;
     b->used = 0;
     s.n = 0;
     if (delay_queue_deadline(&d->delay_queue) <= now)
@@ -241,6 +268,7 @@ unsigned device_tx(struct device *d, uint64_t now)
             sort_plain(d, b, &s);
     }
     udp_flush(&d->udp); /* if the socket is full, the next call sends the rest */
+    count_ack_waits(d, b);
     for (unsigned i = 0; i < s.n; i++) {
         const struct tx_pkt *p = &b->pkt[s.inside[i].index];
 

@@ -32,6 +32,7 @@ OBJECT(rxe, RXE_COUNTERS)
 OBJECT(mlx5, MLX5_COUNTERS)
 OBJECT(usnic, USNIC_COUNTERS)
 OBJECT(port, PORT_COUNTERS)
+OBJECT(classes, TX_CLASSES)
 #undef X
 
 /* all: also counters that are 0. */
@@ -51,6 +52,8 @@ void counter_name_add(json_t *o, const struct engine_counters *e, const struct i
     json_object_set_new(o, "usnic_counters", usnic(e, io ? io : &none, all));
     if (io)
         json_object_set_new(o, "port_counters", port(e, io, true));
+    if (io)
+        json_object_set_new(o, "tx_classes", classes(e, io, true));
 }
 
 void counter_name_files(void (*fn)(void *ctx, const char *dir, const char *name), void *ctx)

@@ -40,6 +40,21 @@
     X(np_cnp_sent, e->np_cnp_sent, "congestion notification packets sent")                                             \
     X(rp_cnp_handled, e->rp_cnp_handled, "congestion notification packets received")                                   \
     X(rx_icrc_encapsulated, io->rx_icrc_errors, "packets with a wrong ICRC")
+/* The packets that the engine hands out, by class. Control packets of all QPs go before data while there is more to send
+ * than fits into a batch. */
+#define TX_CLASSES(X)                                                                                                  \
+    X(ack, e->acks_sent, "ACKs")                                                                                       \
+    X(nak, e->sent_naks, "NAKs")                                                                                       \
+    X(cnp, e->np_cnp_sent, "congestion notifications")                                                                 \
+    X(probe, e->flow_probes_sent + e->flow_answers_sent, "probes of other Pumice devices, and answers to them")        \
+    X(mad, e->gsi_mads_sent, "management datagrams of QP 1")                                                           \
+    X(response, e->sent_responses, "responses to READs and atomics")                                                   \
+    X(retransmission, e->fast_retrans + e->probe_retrans + e->timeout_retrans + e->rnr_retrans,                        \
+      "requests that are sent again")                                                                                  \
+    X(request,                                                                                                         \
+      e->sent_pkts - e->acks_sent - e->sent_naks - e->np_cnp_sent - e->sent_responses - e->fast_retrans -              \
+          e->probe_retrans - e->timeout_retrans - e->rnr_retrans,                                                      \
+      "requests and data that are sent for the first time")
 /* All port counters that Linux shows. A socket knows nothing about errors of the link itself, so these counters are
  * 0. */
 #define PORT_COUNTERS(X)                                                                                               \

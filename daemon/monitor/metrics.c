@@ -87,6 +87,25 @@ static void put_devices(FILE *to, const json_t *devices, unsigned k)
     }
 }
 
+/* Writes the packets that each device has sent, by class. */
+static void put_classes(FILE *to, const json_t *devices)
+{
+    const json_t *d, *n;
+    const char *name;
+    size_t i;
+
+    put_head(to, "pumice_", "tx_class_packets", "packets handed out for sending, by class", "counter");
+    json_array_foreach (devices, i, d) {
+        json_object_foreach ((json_t *)(uintptr_t)json_object_get(d, "tx_classes"), name, n) {
+            fputs("pumice_tx_class_packets_total{", to);
+            put_label(to, "device", word(d, "name"));
+            fputc(',', to);
+            put_label(to, "class", name);
+            fprintf(to, "} %" JSON_INTEGER_FORMAT "\n", json_integer_value(n));
+        }
+    }
+}
+
 static void put_qp(FILE *to, const json_t *d, const json_t *qp)
 {
     fprintf(to, "{");
@@ -179,6 +198,7 @@ char *metrics_text(const json_t *status)
         put_devices(to, devices, k);
         put_qps(to, devices, k);
     }
+    put_classes(to, devices);
     put_gauges(to, devices);
     put_cm(to, json_object_get(status, "cm"));
     if (fclose(to) != 0) {

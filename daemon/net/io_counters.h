@@ -19,6 +19,13 @@
     X(tx_errors, "packets dropped for other reasons")                                                                  \
     X(tx_bad_peer, "packets dropped: to a QP of this daemon that is connected to another QP")                          \
     X(tx_bad_address, "packets dropped because their source address can't reach the address family of the GID")        \
+    X(ack_waits_20us, "ACKs and NAKs that left at most 20 us after they were due")                                     \
+    X(ack_waits_100us, "the same: 20 to 100 us")                                                                       \
+    X(ack_waits_500us, "the same: 100 to 500 us")                                                                      \
+    X(ack_waits_2ms, "the same: 500 us to 2 ms")                                                                       \
+    X(ack_waits_long, "the same: more than 2 ms")                                                                      \
+    X(ack_wait_us, "sum of these waits, us")                                                                           \
+    X(max_ack_wait_us, "longest of these waits, us")                                                                   \
     X(rx_datagrams, "datagrams received (a GRO batch is one)")                                                         \
     X(rx_packets, "RoCEv2 packets in them")                                                                            \
     X(rx_bytes, "bytes in them, BTH to ICRC")                                                                          \

@@ -39,6 +39,14 @@ static const char *requester_state(const struct qp_info *i)
     return i->sq_posted ? "queued" : "free";
 }
 
+/* The messages for which the peer has receive requests, or a word. */
+static json_t *credits(const struct qp_info *i)
+{
+    if (i->credit_state == CREDITS_LIMITED)
+        return json_number(i->credits);
+    return json_string(i->credit_state == CREDITS_UNKNOWN ? "unknown" : "unlimited");
+}
+
 /* Why the requester sends nothing now. */
 static void add_waits(json_t *o, const struct qp_info *i)
 {
@@ -46,6 +54,9 @@ static void add_waits(json_t *o, const struct qp_info *i)
     json_object_set_new(o, "waiting_rate", json_boolean(i->waiting_rate));
     json_object_set_new(o, "waiting_rnr", json_boolean(i->waiting_rnr));
     json_object_set_new(o, "waiting_srqn", i->waiting_srqn ? json_number(i->waiting_srqn) : json_null());
+    json_object_set_new(o, "credits", credits(i));
+    json_object_set_new(o, "waiting_credit", json_boolean(i->waiting_credit));
+    json_object_set_new(o, "credit_us", i->credit_until ? time_left(i->credit_until, clock_ns()) : json_null());
     json_object_set_new(o, "waiting_fence", json_boolean(i->waiting_fence));
     json_object_set_new(o, "waiting_reads", json_boolean(i->waiting_reads));
     json_object_set_new(o, "waiting_window", json_boolean(i->waiting_window));

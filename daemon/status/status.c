@@ -179,6 +179,7 @@ static void add_head(struct status_job *c)
     json_object_set_new(o, "gso", json_string(udp_gso_state(&d->udp)));
     json_object_set_new(o, "loopback", json_string(d->settings->loopback_wire ? "wire" : "engine"));
     json_object_set_new(o, "ecn", json_string(d->settings->ecn ? "on" : "off"));
+    json_object_set_new(o, "e2e_credits", json_string(d->config.e2e_credits ? "on" : "off"));
     json_object_set_new(o, "peers", peers_json(&d->peers));
     json_object_set_new(o, "rcvbuf", json_number(d->udp.rcvbuf));
     json_object_set_new(o, "sndbuf", json_number(d->udp.sndbuf));

@@ -74,7 +74,8 @@ struct pm_qp_page {
     /* Next free index. Stored sequentially consistent after the entries, because the client reads rq_notify after
      * it. */
     _Alignas(64) _Atomic uint32_t rq_tail;
-    /* 1: the client rings the doorbell for receive requests too, because the QP is in the error state. */
+    /* 1: the client rings the doorbell for receive requests too: the QP is in the error state, or its peer waits for them
+     * (end-to-end credits). */
     _Alignas(64) _Atomic uint32_t rq_notify;
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pcap/lint/lint_credit.h"
 #include "pcap/lint/lint_flow.h"
 #include "pcap/lint/lint_tm.h"
 #include "pcap/pcapng.h"
@@ -185,6 +186,7 @@ static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t 
     if (i < flow->num_acked) { /* a late packet: its acknowledgment was captured earlier */
         flow->num_acked++;
         flow->acked_messages += lint_ends_message(l, &list[i]);
+        flow->acked_receives += lint_ends_receive(l, &list[i]);
     }
     flow->completed += i < flow->completed;
     check_mtu(l, flow, r);
@@ -224,7 +226,9 @@ void lint_restart(struct flow *flow)
     }
     flow->num_requests = flow->num_acked = flow->completed = 0;
     flow->total_messages = flow->acked_messages = 0;
-    flow->started = flow->msn_known = false;
+    flow->receives = flow->acked_receives = 0;
+    flow->credits = CREDITS_UNSEEN;
+    flow->started = flow->msn_known = flow->reported_credit = false;
     flow->slack = 0;
     flow->first_rndv = flow->num_rndv;
     if (flow->peer)
@@ -317,6 +321,7 @@ static void replace_damaged(struct lint *l, struct flow *flow, uint32_t number, 
     if (i < flow->num_acked) {
         flow->num_acked--;
         flow->acked_messages -= was_end;
+        flow->acked_receives -= lint_ends_receive(l, &flow->requests[i]);
     }
     flow->completed -= i < flow->completed;
     memmove(flow->requests + i, flow->requests + i + 1, (flow->num_requests - i - 1) * sizeof(*flow->requests));
@@ -380,4 +385,6 @@ void lint_request(struct lint *l, struct flow *flow, uint32_t number)
     if (d > (int64_t)flow->slack)
         gap(l, flow, r, (uint64_t)d - flow->slack);
     append(l, flow, number, psn);
+    if (!damaged)
+        lint_credit_request(l, flow, r);
 }

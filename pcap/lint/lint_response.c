@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "pcap/lint/lint_credit.h"
 #include "pcap/lint/lint_flow.h"
 #include "pcap/lint/lint_request.h"
 #include "pcap/lint/lint_tm.h"
@@ -39,6 +40,7 @@ static bool count_messages(struct lint *l, struct flow *requester, uint64_t psn,
         }
         sure = sure && !s->damaged && !(l->recs[s->record].flags & RECORD_MALFORMED);
         requester->acked_messages += lint_ends_message(l, s);
+        requester->acked_receives += lint_ends_receive(l, s);
         requester->num_acked++;
     }
     *messages = requester->acked_messages;
@@ -351,9 +353,11 @@ static void judge(struct lint *l, struct flow *requester, struct flow *responder
         responder->has_acked = true;
         responder->last_ack = psn;
     }
-    if (op_table[r->opcode].headers & OP_HAS_AETH && !(r->flags & RECORD_MALFORMED))
+    if (op_table[r->opcode].headers & OP_HAS_AETH && !(r->flags & RECORD_MALFORMED)) {
+        lint_credit_response(requester, r);
         check_msn(l, requester, r, least, requester->total_messages,
                   sure && requester->num_requests && psn >= requester->requests[0].psn);
+    }
 }
 
 void lint_response(struct lint *l, struct flow *responder, uint32_t number)

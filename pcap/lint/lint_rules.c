@@ -26,6 +26,7 @@ const struct lint_rule_info lint_rules[LINT_RULES] = {
     [LINT_SEQUENCE]          = {"opcode-sequence",   LINT_ERROR, "IBA 9.7.4.1.2",     "a message is FIRST, MIDDLE ..., LAST of one kind; or ONLY"},
     [LINT_XRC_SRQN]          = {"xrc-srqn",          LINT_ERROR, "IBA A14",           "all packets of a message name the same SRQ"},
     [LINT_WRITE_LENGTH]      = {"write-length",      LINT_ERROR, "IBA 9.7.4.1.5",     "a WRITE has as many bytes as its RETH says"},
+    [LINT_CREDIT]            = {"credit",            LINT_NOTE,  "IBA 9.7.7.2",       "a requester with end-to-end credits sends at most one message without a credit"},
     [LINT_RESTART]           = {"restart",           LINT_NOTE,  "",                  "the PSN is far from the last one: a new connection with this QP number"},
     [LINT_MIDWAY]            = {"midway",            LINT_NOTE,  "",                  "the connection was in use when the capture began"},
     [LINT_UNPAIRED]          = {"unpaired",          LINT_NOTE,  "",                  "the capture lacks the requests of these responses"},

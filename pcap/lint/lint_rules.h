@@ -35,6 +35,7 @@ enum lint_rule {
     LINT_SEQUENCE,
     LINT_XRC_SRQN,
     LINT_WRITE_LENGTH,
+    LINT_CREDIT,
     LINT_RESTART,
     LINT_MIDWAY,
     /* responses */

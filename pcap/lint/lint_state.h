@@ -105,6 +105,12 @@ struct flow_key {
     uint8_t src[16], dst[16];
 };
 
+enum credits {
+    CREDITS_UNSEEN, /* no ACK was captured yet */
+    CREDITS_GIVEN,
+    CREDITS_NONE, /* the responder gives no credits: there is no limit */
+};
+
 /* All packets from one address, or from one QP there, to one QP. */
 struct flow {
     struct flow_key key;
@@ -128,6 +134,12 @@ struct flow {
     uint32_t total_messages; /* messages that end in requests */
     size_t num_acked; /* requests[0 ... num_acked) are acknowledged */
     uint32_t acked_messages; /* messages that end in requests[0 ... num_acked) */
+    /* Messages that take a receive request, counted from the beginning of the capture. */
+    uint8_t credits; /* enum credits */
+    bool reported_credit;
+    uint32_t receives; /* begun */
+    uint32_t acked_receives; /* acknowledged */
+    uint32_t receive_limit; /* the responder has receive requests for the messages before it */
     size_t completed; /* requests[0 ... completed) are completed */
     uint32_t responses; /* number of responses so far */
     bool msn_known;

@@ -184,11 +184,17 @@ local rnr_us = {
     20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
 }
 
+-- end-to-end credits by code (IBA 9.7.7.2)
+local credits = {
+    [0] = 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144,
+    8192, 12288, 16384, 24576, 32768,
+}
+
 -- Returns the kind ("ack", "rnr", "nak" or "reserved") and a description of the syndrome.
 function M.syndrome(s)
     local kind, value = bits.band(s, 0xe0), bits.band(s, 0x1f)
     if kind == 0 then
-        return "ack", value == 31 and "ACK, no credits" or "ACK, credit code " .. value
+        return "ack", value == 31 and "ACK, no credits" or string.format("ACK, %d credit%s", credits[value], value == 1 and "" or "s")
     elseif kind == 0x20 then
         return "rnr", string.format("RNR NAK, wait %g ms", rnr_us[value] / 1000)
     elseif kind == 0x60 and naks[value] then

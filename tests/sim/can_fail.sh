@@ -103,6 +103,17 @@ mkdir -p "$out"
 $texts || printf '%-14s %-10s %-12s %s\n' fault "at seed" "cases failed" "what was seen"
 
 fault ACCESS memory/key.c '(k->init.access & access) == access' 'true'
+fault CREDIT_LIMIT requester/credits.c 'c->begun == c->done : req_credits_left(c) > 0' 'c->begun == c->done : true'
+fault CREDIT_FIRST requester/credits.c 'c->begun == c->done : req_credits_left(c) > 0' 'true : req_credits_left(c) > 0'
+fault CREDIT_WRITE qp/requester_state.h 'w->wr.opcode == WR_SEND_WITH_INV ||
+           w->wr.opcode == WR_RDMA_WRITE_WITH_IMM' 'w->wr.opcode == WR_SEND_WITH_INV'
+fault CREDIT_CODE responder/recv_queue.c 'aeth_credit_code(queue_used(rq))' 'aeth_credit_code(queue_used(rq) + 1)'
+fault CREDIT_SRQ responder/recv_queue.c 'qp->type != QPT_RC || !qp_has_rq(qp)' 'false'
+fault CREDIT_TOLD responder/recv_queue.c 'qp->resp.ack_pending = true;' '' case
+fault CREDIT_REPEAT responder/recv_queue.c 'r->ack_deadline = now + ((uint64_t)CREDIT_REPEAT_NS' 'if (false) r->ack_deadline = now + ((uint64_t)CREDIT_REPEAT_NS' case
+fault CREDIT_ASK requester/retry.c 'r->credits.wait_until ? r->credits.wait_until : NEVER' 'NEVER' case
+fault CREDIT_NONE requester/credits.c 'c->state = CREDITS_UNLIMITED;
+        c->wait_until' 'c->wait_until' case
 fault DEREGISTER memory/key.c 'k->kind = KEY_NONE;' ''
 fault ROOM qp/event_queue.c 'return e->done_mask + 1 - (e->done_tail - e->done_head);' 'return e != NULL;'
 fault PSN_WRAP base/psn.h '? (int32_t)d - 0x1000000 : (int32_t)d' '? (int32_t)d : (int32_t)d'
@@ -160,7 +171,7 @@ fault WINDOW_COUNT memory/mw.c 'else
 fault BIND_AGAIN requester/send.c 'r->cur++; /* the operation was carried out before the QP went back */' '{
 #include "daemon/core/memory/mw.h"
             uint8_t cause;
-            struct mw_binder by = {.qpn = qp->qpn, .pd = qp->pd, .type_2 = true, .windows = &qp->windows};
+            struct mw_binder by = {.qpn = qp->qpn, .pd = qp->pd, .windows = &qp->windows};
             if (w->wr.opcode == WR_BIND_MW && !mw_bind(&qp->e->keys, &by, &w->wr.bind, &cause))
                 w->local_error = WC_MW_BIND_ERR;
             else
@@ -175,10 +186,10 @@ fault READ_GONE responder/reply.c 'if (res->again) {' 'if (false) {'
 fault MSN responder/receive.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn' 'if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
         r->msn'
-fault ACK_PSN responder/reply.c 'AETH_NO_CREDITS, r->plain_psn' 'AETH_NO_CREDITS, r->epsn'
+fault ACK_PSN responder/reply.c 'AETH_ACK | credits, r->plain_psn' 'AETH_ACK | credits, r->epsn'
 fault READ_LATE responder/read_first.h 'return qp->resp.res_unread == 0 ||' 'return true ||'
 fault READ_AGAIN responder/read_first.c 'if (res->length > READ_SMALL && !res->copied)' 'if (res->again || (res->length > READ_SMALL && !res->copied))'
-fault ACK_READ responder/reply.c 'AETH_NO_CREDITS, r->plain_psn' 'AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)'
+fault ACK_READ responder/reply.c 'AETH_ACK | credits, r->plain_psn' 'AETH_ACK | credits, psn_add(r->epsn, PSN_MASK)'
 fault ACK_MSN responder/reply.c 'r->plain_psn, r->plain_msn' 'r->plain_psn, r->msn'
 fault READ_RESUME responder/read_first.c 'return gather(qp, res, off, buf, n, bytes);' 'return gather(qp, res, off - (res->start_pkt ? qp->mtu : 0), buf, n, bytes);'
 fault CNTR_QUIET requester/retire.c '(qp->cntr_ops, 0) && !w->offload' '(qp->cntr_ops, 0) && w->wr.flags & SEND_SIGNALED'

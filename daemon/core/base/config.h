@@ -22,6 +22,9 @@ struct engine_config {
     /* The engine answers packets with ECN marks by CNPs, and a CNP lowers a QP's rate. The owner then sends the packets
      * of RC, UC and XRC QPs as ECT(0): the low bits of the IP header's traffic class are 2. */
     bool ecn;
+    /* ACKs tell the peer how many receive requests a QP has, and a QP sends no message for which its peer has none (IBA
+     * 9.7.7.2). RC QPs without an SRQ. */
+    bool e2e_credits;
     uint64_t cnp_interval_ns; /* least time between two CNPs of one QP */
     uint64_t line_rate; /* bytes per second that a QP may send at without a limit: where rates start and end */
     uint64_t flow_wait_ns; /* first wait for the answer to a probe of the datagrams' flow control */

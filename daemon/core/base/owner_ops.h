@@ -9,7 +9,8 @@
 
 struct owner_ops {
     /* A message needs a receive request and the private receive queue of the QP is empty. The owner posts the requests
-     * that it has. It may call qp_post_recv and qp_recv_room. NULL: the owner always posts at once. */
+     * that it has. With engine_config.e2e_credits, the engine also calls it to count the requests for the peer. It may call
+     * qp_post_recv and qp_recv_room. NULL: the owner always posts at once. */
     void (*refill)(void *ctx, void *qp_owner);
 
     /* The engine calls it in two cases: a message needs a receive request and the private queue of the SRQ is empty; or

@@ -63,8 +63,9 @@ struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct a
 
 static bool same_destination(const struct av *a, const struct av *b)
 {
-    return a == b || (memcmp(a->dgid, b->dgid, sizeof(a->dgid)) == 0 && a->sgid_index == b->sgid_index &&
-                      a->traffic_class == b->traffic_class && a->hop_limit == b->hop_limit);
+    return a == b ||
+           (memcmp(a->dgid, b->dgid, sizeof(a->dgid)) == 0 && a->sgid_index == b->sgid_index &&
+            a->traffic_class == b->traffic_class && a->hop_limit == b->hop_limit && a->flow_label == b->flow_label);
 }
 
 uint32_t tx_run_length(const struct tx_batch *b, uint32_t first, uint32_t end)

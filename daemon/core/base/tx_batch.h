@@ -42,6 +42,9 @@ struct tx_batch {
     struct { /* the last run, if n > 0 */
         uint32_t len, bytes, pkts; /* len: of its packets; 0: no packet can join the run any more */
     } last;
+    /* ACKs and NAKs in the batch: since when each was due, ns. The owner sets acks to 0 with n. */
+    uint32_t acks;
+    uint64_t ack_due[TX_BATCH_PKTS];
     struct tx_pkt pkt[TX_BATCH_PKTS];
 };
 

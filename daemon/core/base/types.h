@@ -371,12 +371,19 @@ struct check {
     X(acks_sent, "ACKs sent")                                                                                          \
     X(acks_rcvd, "ACKs received")                                                                                      \
     X(old_acks, "ACKs for packets that were already acknowledged")                                                     \
+    X(sent_naks, "NAKs of all kinds handed out for sending")                                                           \
+    X(sent_responses, "responses to READs and atomics handed out for sending, in packets")                             \
     X(ack_coalesced, "ACK requests that were answered by the ACK of a later packet")                                   \
     X(naks_sent, "other NAKs sent (invalid request, access, operation)")                                               \
     X(naks_rcvd, "other NAKs received")                                                                                \
+    X(credit_waits, "times a QP waited because its peer had no receive request (e2e-credits)")                         \
+    X(credit_asks, "messages sent without a credit after such a wait")                                                 \
+    X(credit_acks_sent, "ACKs sent because receive requests were posted (e2e-credits)")                                \
+    X(credit_acks_rcvd, "ACKs received that told of new receive requests (e2e-credits)")                               \
     X(fast_retrans, "packets sent again after a sequence NAK or a gap in READ responses")                              \
     X(probe_retrans, "packets sent again by the tail probe")                                                           \
     X(timeout_retrans, "packets sent again after the QP's timeout")                                                    \
+    X(rnr_retrans, "packets sent again after an RNR NAK")                                                              \
     X(retry_exceeded_err, "QPs failed after retry_cnt timeouts")                                                       \
     X(retry_rnr_exceeded_err, "QPs failed after rnr_retry RNR NAKs")                                                   \
     X(window_full, "times a QP had packets to send but no window")                                                     \

@@ -28,5 +28,6 @@ void exit_check_turn(const struct qp *qp)
     if (qp->attr.state != QPS_RTS || r->cur == r->sq.tail)
         return;
     bool ready = !list_empty(&qp->sched.ready);
-    assert(ready || sched_is_waiting(&qp->sched) || qp->dcqcn.waiting || r->rnr_until || r->una_psn != r->sent_psn);
+    assert(ready || sched_is_waiting(&qp->sched) || qp->dcqcn.waiting || r->rnr_until || r->credits.wait_until ||
+           r->una_psn != r->sent_psn);
 }

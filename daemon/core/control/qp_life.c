@@ -13,8 +13,10 @@
 #include "daemon/core/qp/qp_type.h"
 #include "daemon/core/qp/resource.h"
 #include "daemon/core/qp/tm_entry.h"
+#include "daemon/core/requester/credits.h"
 #include "daemon/core/requester/rendezvous.h"
 #include "daemon/core/requester/rtt.h"
+#include "daemon/core/responder/recv_queue.h"
 #include "daemon/core/responder/srq.h"
 #include "daemon/core/tm/tag_list.h"
 #include "wire/gid.h"
@@ -134,6 +136,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     sched_entity_init(&qp->sched, init->share ? init->share : &e->scheduler.common);
     list_init(&qp->groups);
     list_init(&qp->windows);
+    list_init(&qp->urgent);
     timer_init(&qp->timer);
     qp->owner = init->owner;
     qp->send_cq = init->send_cq;
@@ -166,6 +169,7 @@ static void detach(struct qp *qp)
     resp_drop_responses(qp);
     sched_make_unready(&qp->sched);
     sched_stop_waiting(&qp->sched);
+    list_remove(&qp->urgent);
     tm_detach(qp);
     srq_put_back(qp);
     timer_wheel_set(e->timers, &qp->timer, NEVER);
@@ -223,11 +227,12 @@ void qp_start_responder(struct qp *qp)
     r->plain_psn = psn_add(r->epsn, PSN_MASK);
     r->msn = r->plain_msn = 0;
     r->message = 0;
-    r->nak_sent = r->nak_quiet = r->stalled = r->ack_pending = r->comm_est = false;
+    r->nak_sent = r->nak_quiet = r->stalled = r->ack_pending = r->comm_est = r->told_none = false;
+    r->credit_repeats = 0;
     r->nak = 0;
     r->received = r->remaining = r->longest_read = 0;
     r->tm_rx = (struct tm_rx){0};
-    r->ack_deadline = r->data_at = 0;
+    r->ack_deadline = r->ack_due = r->data_at = 0;
     if (r->res_tail)
         memset(r->res, 0, (r->res_mask + 1) * sizeof(r->res[0]));
     r->res_tail = r->res_first = r->res_mask = 0;
@@ -249,6 +254,7 @@ void qp_start_requester(struct qp *qp)
     r->probe_due = false;
     r->rnr_until = r->progress_at = r->timer_at = r->fired_at = r->rewound_at = 0;
     rtt_cancel(r);
+    req_credits_start(qp);
 }
 
 /* To RESET: all requests vanish without completions (IBA 10.3.1.1). */
@@ -278,6 +284,11 @@ uint32_t qp_number(const struct qp *qp)
 void qp_kick(struct qp *qp)
 {
     qp_schedule(qp);
+}
+
+void qp_recv_posted(struct qp *qp)
+{
+    resp_recv_posted(qp);
 }
 
 int mcast_attach(struct qp *qp, const uint8_t gid[16])

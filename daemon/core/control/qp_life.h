@@ -47,6 +47,9 @@ void *qp_owner(const struct qp *qp); /* qp_init.owner */
 /* For a QP in ERR: the user has posted receive requests, which the engine gets by owner_ops.refill. Makes the engine
  * ask for them and flush them. */
 void qp_kick(struct qp *qp);
+/* With engine_config.e2e_credits: the user has posted receive requests, which the engine gets by owner_ops.refill. A peer
+ * that waits for them is told. */
+void qp_recv_posted(struct qp *qp);
 
 /* UD QPs: joins a multicast group (mapped 224.0.0.0/4 or ff00::/8), and leaves it. -EINVAL: not a UD QP or not a group;
  * -ENOMEM: no room; -ENOENT (detach): the QP is no member. Joining twice counts once. A destroyed QP has left all

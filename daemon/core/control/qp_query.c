@@ -3,6 +3,7 @@
 
 #include "daemon/core/base/min.h"
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/requester/credits.h"
 #include "daemon/core/requester/retry.h"
 #include "daemon/core/requester/window.h"
 
@@ -36,6 +37,17 @@ static uint32_t reads_unanswered(const struct qp *qp)
     return n > r->rd_count ? n : r->rd_count;
 }
 
+/* next: the first request that is not sent as a whole. */
+static bool waits_for_credit(const struct qp *qp, const struct send_wqe *next)
+{
+    const struct requester *r = &qp->req;
+    bool begun = r->next_psn == r->sent_psn && r->unsent != r->cur && req_has_begun(r, next);
+    return qp->attr.state == QPS_RTS && r->credits.state != CREDITS_UNLIMITED && wqe_takes_recv(next) && !begun &&
+           !r->credits.may_ask &&
+           (r->credits.state == CREDITS_UNKNOWN ? r->credits.begun != r->credits.done
+                                                : req_credits_left(&r->credits) == 0);
+}
+
 void qp_info(const struct qp *qp, struct qp_info *info)
 {
     const struct requester *r = &qp->req;
@@ -65,6 +77,10 @@ void qp_info(const struct qp *qp, struct qp_info *info)
         .waiting_rnr = r->rnr_until != 0,
         .waiting_srqn =
             r->rnr_until && qp->type == QPT_XRC_SEND && r->una != r->sq.tail ? req_wqe(r, r->una)->wr.srqn : 0,
+        .credit_state = r->credits.state,
+        .credits = req_credits_left(&r->credits),
+        .waiting_credit = next && waits_for_credit(qp, next),
+        .credit_until = r->credits.wait_until,
         .waiting_fence =
             next && ((next->wr.flags & SEND_FENCE && reads) || (next->wr.opcode == WR_LOCAL_INV && r->una != r->cur)),
         .waiting_reads = next && wqe_is_answered(next) && reads >= qp->attr.max_rd_atomic,

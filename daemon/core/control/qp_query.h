@@ -5,6 +5,7 @@
 
 #include "daemon/core/base/report.h"
 #include "daemon/core/base/types.h"
+#include "daemon/core/qp/requester_state.h"
 
 struct qp;
 
@@ -42,6 +43,10 @@ struct qp_info {
     bool waiting_rate; /* packets wait because of that limit */
     bool waiting_rnr; /* waits for the end of the peer's RNR timer */
     uint32_t waiting_srqn; /* XRC, with waiting_rnr: number of the peer's SRQ that has no receive request; else 0 */
+    uint8_t credit_state; /* enum credit_state: the receive requests of the peer, with engine_config.e2e_credits */
+    uint32_t credits; /* with CREDITS_LIMITED: messages that may still be sent */
+    bool waiting_credit; /* the next message waits for a receive request of the peer */
+    uint64_t credit_until; /* then one message is sent without a credit, ns; 0: not known yet */
     bool waiting_fence; /* the next request waits for earlier ones: by SEND_FENCE, or as it is a LOCAL_INV */
     bool waiting_reads; /* the next request needs a READ or atomic credit, and there is none */
     bool waiting_window; /* something could be sent, but its own window is full (bytes or packets) */

@@ -37,6 +37,8 @@ struct engine {
     struct time_wait_ring time_wait;
     struct mcast mcast;
     struct scheduler scheduler;
+    struct list_node urgent; /* qp.urgent */
+    bool backlog; /* the last batch had no room for everything */
     /* tm_entry.job of matched entries that are to be flushed: their QPs were destroyed or reset */
     struct list_node detached;
     struct completion *done; /* ring */

@@ -16,6 +16,7 @@ struct qp {
     struct engine *e;
     struct sched_entity sched; /* ready: it may have something to send or to complete; waiting: for its peer's window */
     struct timer timer;
+    struct list_node urgent; /* in engine.urgent: perhaps a CNP, a NAK or an ACK is due */
     struct list_node groups; /* UD: mcast_member.of_qp of the groups that it is in */
     /* Connected QPs: the window of their destination. UD: that of the last request, if the entry still has this
      * address. */

@@ -57,6 +57,12 @@ static inline bool wqe_is_local(const struct send_wqe *w)
 {
     return w->wr.opcode == WR_BIND_MW || w->wr.opcode == WR_LOCAL_INV;
 }
+/* Does the message take a receive request of the peer? */
+static inline bool wqe_takes_recv(const struct send_wqe *w)
+{
+    return w->wr.opcode == WR_SEND || w->wr.opcode == WR_SEND_WITH_IMM || w->wr.opcode == WR_SEND_WITH_INV ||
+           w->wr.opcode == WR_RDMA_WRITE_WITH_IMM;
+}
 /* Do the packets of the request carry payload? */
 static inline bool wqe_has_payload(const struct send_wqe *w)
 {
@@ -84,6 +90,24 @@ enum retrans_cause {
 };
 struct rd_credit { /* an outstanding READ request, atomic, ATOMIC WRITE or FLUSH */
     uint32_t first, end; /* PSNs of its responses, end exclusive */
+};
+
+/* End-to-end credits: the peer's receive requests (IBA 9.7.7.2). The messages that take one are counted from 0 on. */
+enum credit_state {
+    CREDITS_UNLIMITED, /* the peer gives no credits, or they are not used */
+    CREDITS_UNKNOWN, /* no ACK has come yet: one message at a time */
+    CREDITS_LIMITED, /* the peer has receive requests for the messages before `limit` */
+};
+struct req_credits {
+    uint8_t state; /* enum credit_state */
+    bool may_ask; /* the wait for a credit is over: one message may be sent without it */
+    bool asked; /* a message was sent without a credit, and is not answered */
+    bool untold; /* the peer had receive requests and did not tell: the QP soon asks */
+    uint32_t begun; /* messages whose first packet was sent */
+    uint32_t done; /* messages that were acknowledged */
+    uint32_t limit;
+    uint32_t plain_psn; /* the last PSN that was acknowledged, apart from requests with a response of their own */
+    uint64_t wait_until; /* end of the wait for a credit, ns; 0: the QP does not wait, or something is in flight */
 };
 
 /* Indexes of the send queue, in order: sq.head <= una <= cur <= unsent <= sq.tail.
@@ -116,6 +140,7 @@ struct requester {
      * flight was taken for under way. */
     uint8_t trusted;
     uint8_t cause; /* enum retrans_cause of the retransmission under way */
+    struct req_credits credits;
     uint64_t rnr_until; /* end of the RNR wait, ns; 0: not waiting */
     uint64_t progress_at; /* last time that the oldest unacknowledged packet changed or was sent (again) */
     uint64_t timer_at; /* start of the present wait for a probe: the last progress, first packet in flight, or probe */

@@ -62,6 +62,11 @@ struct responder {
     uint32_t rkey;
     uint32_t remaining; /* bytes of the RDMA WRITE to come */
     uint64_t ack_deadline; /* 0: none */
+    uint64_t ack_due; /* since when an ACK or NAK is due, ns; 0: none is */
+    bool told_none; /* the last packet with credits said that there is no receive request */
+    /* How often the ACK that told of receive requests after that will be repeated. Then ack_deadline is the time of the
+     * next repetition. */
+    uint8_t credit_repeats;
     /* Ring of res_mask + 1, oldest overwritten first. It is as long as max_dest_rd_atomic asks for, because entries that
      * are never used take no memory. */
     struct resource *res;
@@ -93,6 +98,12 @@ static inline bool resp_has_work(const struct responder *r)
 static inline bool resp_is_urgent(const struct responder *r)
 {
     return r->res_pending || r->nak;
+}
+/* An ACK or NAK is due now, unless one was due before. */
+static inline void resp_ack_is_due(struct responder *r, uint64_t now)
+{
+    if (r->ack_due == 0 && (r->nak || r->ack_pending))
+        r->ack_due = now;
 }
 static inline struct resource *resp_resource(const struct responder *r, uint32_t index)
 {

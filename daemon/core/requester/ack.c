@@ -4,6 +4,7 @@
 #include "daemon/core/memory/sge_iter.h"
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/requester/credits.h"
 #include "daemon/core/requester/failure.h"
 #include "daemon/core/requester/local_ops.h"
 #include "daemon/core/requester/retry.h"
@@ -69,11 +70,14 @@ static void advance(struct qp *qp, uint32_t to, uint64_t now)
             upto = w->npkts;
         released += released_cost(qp, w, from, upto);
         r->una_psn = psn_add(w->first_psn, upto);
-        if (upto == w->npkts)
+        if (upto == w->npkts) {
+            req_credit_done(qp, w);
             r->una++;
+        }
     }
     if (r->una_psn == before)
         return;
+    r->credits.plain_psn = psn_add(r->una_psn, PSN_MASK);
     req_pass_local(r);
     progressed(qp, released, now);
 }
@@ -110,6 +114,7 @@ static void rnr_received(struct qp *qp, const struct pkt *p, uint64_t now)
     struct requester *r = &qp->req;
     advance(qp, p->psn, now);
     COUNT(qp, rcvd_rnr_err);
+    req_credit_refused(r);
     report_nak_rcvd(qp, p);
     if (r->una_psn != p->psn) { /* a response before this packet was lost */
         req_lost_response(qp, now);
@@ -136,6 +141,8 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
     case AETH_ACK: {
         COUNT(qp, acks_rcvd);
         advance(qp, psn_add(p->psn, 1), now);
+        if (r->una_psn == psn_add(p->psn, 1) && req_credits_received(qp, p))
+            qp_schedule(qp);
         /* An ACK beyond a READ or atomic without its response: the response was lost (IBA 9.7.5.1.3). */
         if (psn_diff(p->psn, r->una_psn) >= 0 && r->una != r->unsent)
             req_lost_response(qp, now);
@@ -213,6 +220,8 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
         req_fail(qp, WC_LOC_PROT_ERR, 0);
         return;
     }
+    if (op_table[p->opcode].headers & OP_HAS_AETH && req_credits_received(qp, p))
+        qp_schedule(qp);
     answered(qp, w, off, now);
 }
 
@@ -223,15 +232,18 @@ void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         bad_response(qp, p);
         return;
     }
+    uint8_t operation = p->opcode & OP_OPERATION_MASK;
     if (psn_diff(p->psn, r->una_psn) < 0) {
-        COUNT(qp, old_acks);
+        if (operation == OP_ACK && req_credits_unasked(qp, p))
+            COUNT(qp, credit_acks_rcvd);
+        else
+            COUNT(qp, old_acks);
         return;
     }
     if (psn_diff(p->psn, r->sent_psn) >= 0) {
         bad_response(qp, p);
         return;
     }
-    uint8_t operation = p->opcode & OP_OPERATION_MASK;
     if (operation == OP_ACK)
         ack_received(qp, p, now);
     else

@@ -142,6 +142,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
             COUNT(qp, timeout_retrans);
             break;
         default:
+            COUNT(qp, rnr_retrans);
             break;
         }
     }

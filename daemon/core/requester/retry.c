@@ -2,6 +2,7 @@
 #include "daemon/core/requester/retry.h"
 
 #include "daemon/core/qp/error_report.h"
+#include "daemon/core/requester/credits.h"
 #include "daemon/core/requester/failure.h"
 #include "daemon/core/requester/rtt.h"
 #include "daemon/core/requester/window.h"
@@ -67,7 +68,7 @@ uint64_t req_deadline(const struct qp *qp)
     if (r->rnr_until)
         return r->rnr_until;
     if (!in_flight(r))
-        return was_due(qp) ? r->rewound_at : NEVER;
+        return was_due(qp) ? r->rewound_at : r->credits.wait_until ? r->credits.wait_until : NEVER;
     uint64_t d = r->timer_at + req_probe_ns(qp);
     if (qp->attr.timeout && r->progress_at + req_timeout_ns(qp) < d)
         d = r->progress_at + req_timeout_ns(qp);
@@ -174,6 +175,8 @@ void req_expire(struct qp *qp, uint64_t now)
     if (!in_flight(r)) {
         if (was_due(qp))
             timed_out(qp, now);
+        else if (r->credits.wait_until && r->credits.wait_until <= now)
+            req_credit_ask(qp);
         return;
     }
     if (qp->attr.timeout && r->progress_at + req_timeout_ns(qp) <= now)

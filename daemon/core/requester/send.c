@@ -4,6 +4,7 @@
 #include "daemon/core/base/min.h"
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/requester/burst.h"
+#include "daemon/core/requester/credits.h"
 #include "daemon/core/requester/local_ops.h"
 #include "daemon/core/requester/retry.h"
 #include "daemon/core/requester/window.h"
@@ -26,6 +27,7 @@ static bool is_suspended(const struct qp *qp, const struct send_wqe *w)
 enum send_verdict {
     SEND_NOW,
     SEND_LATER, /* something will make the QP ready again */
+    SEND_NO_CREDIT, /* the peer has no receive request for it */
     SEND_REFUSED, /* the QP may not send such requests: WC_LOC_QP_OP_ERR */
 };
 
@@ -38,7 +40,7 @@ static enum send_verdict may_send(const struct qp *qp, const struct send_wqe *w)
     if (r->next_psn == w->first_psn && w->wr.flags & SEND_FENCE && r->rd_count)
         return SEND_LATER;
     if (!wqe_is_answered(w))
-        return SEND_NOW;
+        return req_has_credit(qp, w) ? SEND_NOW : SEND_NO_CREDIT;
     if (qp->attr.max_rd_atomic == 0)
         return SEND_REFUSED;
     return r->rd_count < qp->attr.max_rd_atomic ? SEND_NOW : SEND_LATER;
@@ -75,7 +77,7 @@ static bool step_over_local(struct qp *qp, struct send_wqe *w)
 
 /* Goes on to the next request with packets, over local operations, and gives it its place in the PSNs. NULL: there is
  * none, or it has to wait. */
-static struct send_wqe *advance(struct qp *qp)
+static struct send_wqe *advance(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
     while (may_begin(qp)) {
@@ -92,6 +94,8 @@ static struct send_wqe *advance(struct qp *qp)
         enum send_verdict v = may_send(qp, w);
         if (v == SEND_REFUSED)
             w->local_error = WC_LOC_QP_OP_ERR;
+        if (v == SEND_NO_CREDIT)
+            req_credit_wait(qp, req_probe_ns(qp), now);
         return v == SEND_NOW ? w : NULL;
     }
     return NULL;
@@ -147,6 +151,8 @@ static void commit_run(const struct burst *s, const struct send_wqe *w, uint32_t
     struct requester *r = &s->qp->req;
     if (r->una_psn == r->next_psn)
         retry_begins(r, s->now);
+    if (off == 0 && r->next_psn == r->sent_psn)
+        req_credit_used(s->qp, w);
     if (wqe_is_answered(w)) {
         struct rd_credit *credit = &r->rd[(r->rd_head + r->rd_count++) % ENGINE_MAX_RD_ATOMIC];
         credit->first = psn_add(w->first_psn, off);
@@ -269,7 +275,7 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
         return TX_FULL;
     enum tx_result result = TX_DONE;
     struct send_wqe *w;
-    while ((w = advance(qp)) != NULL && send_run(&s, w, &result))
+    while ((w = advance(qp, now)) != NULL && send_run(&s, w, &result))
         ;
     burst_gather(&s);
     if (!qp_is_reliable(qp))

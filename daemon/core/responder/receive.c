@@ -150,6 +150,7 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct responder *r = &qp->resp;
     uint16_t props = op_table[p->opcode].properties;
+    resp_credits_arrived(r);
     r->epsn = psn_add(r->epsn, 1);
     r->nak_sent = r->stalled = false;
     if (r->nak && (r->nak == NAK_PSN_SEQUENCE || (r->nak & AETH_KIND_MASK) == AETH_RNR))
@@ -194,6 +195,7 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
             refuse(qp, p, v, now);
         }
     }
+    resp_ack_is_due(&qp->resp, now);
     if (resp_has_work(&qp->resp))
         qp_schedule(qp);
 }

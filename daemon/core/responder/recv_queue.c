@@ -10,6 +10,7 @@
 #include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/responder/srq.h"
+#include "wire/syndrome.h"
 
 struct recv_wqe *resp_fetch_recv(struct qp *qp)
 {
@@ -102,6 +103,7 @@ int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge)
     rq->tail++;
     if (qp->attr.state == QPS_ERR)
         qp_schedule(qp);
+    resp_recv_posted(qp);
     QP_CHECK(qp);
     return 0;
 }
@@ -109,4 +111,49 @@ int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge)
 uint32_t qp_recv_room(const struct qp *qp)
 {
     return !qp_has_rq(qp) ? 0 : qp->resp.rq.depth - queue_used(&qp->resp.rq);
+}
+
+/* --- end-to-end credits ----------------------------------------------------------------------- */
+
+#define CREDITS_ENOUGH 256u /* the owner is not asked for more receive requests to count them */
+#define CREDIT_REPEAT_NS 1000000u /* until the ACK is repeated; the next times twice as long */
+#define CREDIT_REPEATS 3u
+
+uint8_t resp_give_credits(struct qp *qp)
+{
+    struct queue *rq = &qp->resp.rq;
+    const struct owner_calls *owner = &qp->e->owner;
+    if (!qp->e->cfg.e2e_credits || qp->type != QPT_RC || !qp_has_rq(qp))
+        return AETH_NO_CREDITS;
+    qp->resp.told_none = false; /* the packet to be sent tells of the requests that are posted now */
+    for (uint32_t before = rq->tail - 1; owner->ops->refill && before != rq->tail && queue_used(rq) < CREDITS_ENOUGH;) {
+        before = rq->tail;
+        owner->ops->refill(owner->ctx, qp->owner);
+    }
+    /* The request that a message under way has taken is still in the queue. The peer counts that message, too. */
+    uint8_t code = aeth_credit_code(queue_used(rq));
+    qp->resp.told_none = code == 0;
+    return code;
+}
+
+void resp_recv_posted(struct qp *qp)
+{
+    if (!qp->resp.told_none || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
+        return;
+    qp->resp.ack_pending = true;
+    qp_schedule(qp);
+}
+
+void resp_credit_ack_sent(struct qp *qp, bool news, uint64_t now)
+{
+    struct responder *r = &qp->resp;
+    if (news)
+        r->credit_repeats = CREDIT_REPEATS;
+    else if (r->credit_repeats == 0)
+        return;
+    else
+        r->credit_repeats--;
+    COUNT(qp, credit_acks_sent);
+    if (r->credit_repeats)
+        r->ack_deadline = now + ((uint64_t)CREDIT_REPEAT_NS << (CREDIT_REPEATS - r->credit_repeats));
 }

@@ -5,6 +5,7 @@
 
 #include "daemon/core/base/types.h"
 #include "daemon/core/base/wqe_queue.h"
+#include "daemon/core/qp/responder_state.h"
 
 struct completion;
 struct qp;
@@ -34,5 +35,21 @@ bool resp_flush(struct qp *qp, uint64_t now);
 /* The memory of a receive request failed while its message was under way: completes it. False: no SEND is under way, or
  * there is no room for the completion. */
 bool resp_recv_fault(struct qp *qp, uint64_t now);
+
+/* The code for an AETH: how many messages of the peer find a receive request (IBA 9.7.7.2); AETH_NO_CREDITS if the QP
+ * gives no credits. The caller sends it. */
+uint8_t resp_give_credits(struct qp *qp);
+/* The owner has receive requests. If the peer was told that there are none, an ACK tells it. */
+void resp_recv_posted(struct qp *qp);
+/* A plain ACK was sent. news: it tells of receive requests, and the packet before it said that there are none. It may be
+ * lost, so it is repeated some times, until a request of the peer comes. */
+void resp_credit_ack_sent(struct qp *qp, bool news, uint64_t now);
+/* A request of the peer was accepted: it has heard of the receive requests. */
+static inline void resp_credits_arrived(struct responder *r)
+{
+    if (r->credit_repeats)
+        r->ack_deadline = 0;
+    r->credit_repeats = 0;
+}
 
 #endif

@@ -6,9 +6,11 @@
 #include "daemon/core/qp/qp_fail.h"
 #include "daemon/core/qp/resource.h"
 #include "daemon/core/responder/read_first.h"
+#include "daemon/core/responder/recv_queue.h"
 #include "wire/syndrome.h"
 
-static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, uint32_t psn, uint32_t msn)
+static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, uint8_t credits, uint32_t psn,
+                         uint32_t msn)
 {
     p->opcode = (uint8_t)(qp->service | operation);
     p->pad = 0;
@@ -18,7 +20,7 @@ static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, 
     p->pkey = PKEY_DEFAULT;
     p->dest_qpn = qp->attr.dest_qpn;
     p->psn = psn;
-    p->aeth.syndrome = AETH_ACK | AETH_NO_CREDITS;
+    p->aeth.syndrome = AETH_ACK | credits;
     p->aeth.msn = msn;
 }
 
@@ -38,7 +40,7 @@ static void answered(struct qp *qp, struct resource *res)
         if (r->ack_pending)
             COUNT(qp, ack_coalesced);
         r->ack_pending = r->ack_of_receive = false;
-        r->ack_deadline = 0;
+        r->ack_deadline = r->ack_due = 0;
     }
     resp_response_done(qp, res);
     if (res->operation == OP_READ_REQUEST && res->end_pkt == res->npkts && !res->counted) {
@@ -60,6 +62,7 @@ static uint8_t read_operation(const struct resource *res, uint32_t pkt)
 static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct resource *res, uint32_t n,
                                struct buf *buf, uint32_t *bytes)
 {
+    uint8_t credits = resp_give_credits(qp);
     uint32_t done = 0;
     *bytes = 0;
     while (done < n) {
@@ -67,7 +70,7 @@ static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct r
         uint64_t left = res->length - (uint64_t)pkt * qp->mtu;
         uint32_t len = left < qp->mtu ? (uint32_t)left : qp->mtu;
         struct pkt p;
-        start_packet(qp, &p, read_operation(res, pkt), psn_add(res->first_psn, pkt), res->msn);
+        start_packet(qp, &p, read_operation(res, pkt), credits, psn_add(res->first_psn, pkt), res->msn);
         p.pad = (uint8_t)pkt_pad(len);
         uint8_t *payload;
         if (!qp_append(qp, b, &p, len, &payload))
@@ -75,6 +78,7 @@ static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct r
         buf[done++] = (struct buf){.p = payload, .len = len};
         *bytes += len;
     }
+    COUNT_N(qp, sent_responses, done);
     return done;
 }
 
@@ -128,10 +132,11 @@ static enum tx_result send_atomic_response(struct qp *qp, struct tx_batch *b, st
 {
     struct pkt p;
     uint8_t *payload;
-    start_packet(qp, &p, OP_ATOMIC_ACK, res->first_psn, res->msn);
+    start_packet(qp, &p, OP_ATOMIC_ACK, resp_give_credits(qp), res->first_psn, res->msn);
     p.atomic_orig = res->atomic_orig;
     if (!qp_append(qp, b, &p, 0, &payload))
         return TX_FULL;
+    COUNT(qp, sent_responses);
     answered(qp, res);
     return TX_MORE;
 }
@@ -140,29 +145,38 @@ static bool send_ack(struct qp *qp, struct tx_batch *b, uint8_t syndrome, uint32
 {
     struct pkt p;
     uint8_t *payload;
-    start_packet(qp, &p, OP_ACK, psn, msn);
+    start_packet(qp, &p, OP_ACK, 0, psn, msn);
     p.aeth.syndrome = syndrome;
     if (!qp_append(qp, b, &p, 0, &payload))
         return false;
     acknowledged(qp, (syndrome & AETH_KIND_MASK) == AETH_ACK ? psn_add(psn, 1) : psn);
+    if (qp->resp.ack_due && b->acks < TX_BATCH_PKTS)
+        b->ack_due[b->acks++] = qp->resp.ack_due;
+    qp->resp.ack_due = 0;
     return true;
 }
 
-static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b)
+static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     struct responder *r = &qp->resp;
     if (r->nak) {
         if (!send_ack(qp, b, r->nak, r->nak_psn, r->msn))
             return TX_FULL;
+        COUNT(qp, sent_naks);
         r->nak = 0;
         r->ack_pending = r->ack_of_receive = false; /* a NAK acknowledges all before it */
         r->ack_deadline = 0;
     } else if (r->ack_pending) {
-        if (!send_ack(qp, b, AETH_ACK | AETH_NO_CREDITS, r->plain_psn, r->plain_msn))
+        bool told_none = r->told_none;
+        uint8_t credits = resp_give_credits(qp);
+        if (!send_ack(qp, b, AETH_ACK | credits, r->plain_psn, r->plain_msn)) {
+            r->told_none = told_none;
             return TX_FULL;
+        }
         COUNT(qp, acks_sent);
         r->ack_pending = r->ack_of_receive = false;
         r->ack_deadline = 0;
+        resp_credit_ack_sent(qp, told_none && !r->told_none, now);
     }
     return TX_DONE;
 }
@@ -196,5 +210,5 @@ enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
         if (result == TX_FULL || r->res_pending)
             return result;
     }
-    return send_acknowledgement(qp, b);
+    return send_acknowledgement(qp, b, now);
 }

@@ -67,6 +67,7 @@ struct client_qp {
     struct held_list layouts;
     bool in_backlog; /* in the device's list */
     bool in_failed; /* in the device's list */
+    bool rq_watched; /* the client rings for receive requests, because the peer waits for them (e2e-credits) */
     bool errored; /* the daemon has handled that the engine set the QP to ERR */
     bool overran; /* one of its completions was lost */
     /* Why the connectivity check of its peer failed. NULL: it did not fail. */

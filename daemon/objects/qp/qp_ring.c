@@ -103,6 +103,24 @@ unsigned client_qp_drain_send(struct client_qp *q)
     return done;
 }
 
+/* With end-to-end credits the peer of a QP without receive requests waits for them. So the client rings the doorbell
+ * when it posts some. Returns the number of receive requests in the ring. */
+static int64_t watch_posts(struct client_qp *q, int64_t waiting)
+{
+    bool none = waiting == 0 && qp_recv_room(q->qp) == q->caps.max_recv_wr;
+
+    if (!q->device->config.e2e_credits || q->errored || q->rq_watched == none)
+        return waiting;
+    q->rq_watched = none;
+    atomic_store(&q->page->rq_notify, none);
+    if (!none)
+        return waiting;
+    /* Pairs with the client's store of rq_tail before its load of rq_notify: either the daemon sees the request, or the
+     * client rings. */
+    atomic_thread_fence(memory_order_seq_cst);
+    return ring_waiting(&q->rq);
+}
+
 void client_qp_refill(void *client_qp)
 {
     struct client_qp *q = client_qp;
@@ -110,7 +128,7 @@ void client_qp_refill(void *client_qp)
 
     if (q->broken)
         return;
-    int64_t waiting = ring_waiting(&q->rq);
+    int64_t waiting = watch_posts(q, ring_waiting(&q->rq));
     if (waiting < 0) {
         break_rings(q, "a tail beyond the end of its receive queue");
         return;
@@ -139,6 +157,8 @@ void client_qp_rang(void *client_qp, uint64_t now)
     client_qp_drain_send(q);
     if (q->errored)
         qp_kick(q->qp);
+    else if (q->rq_watched)
+        qp_recv_posted(q->qp);
 }
 
 void client_qp_reset_rings(struct client_qp *q)
@@ -148,6 +168,6 @@ void client_qp_reset_rings(struct client_qp *q)
     q->broken = NULL;
     q->overran = false;
     q->unreachable = NULL;
-    q->errored = false;
+    q->errored = q->rq_watched = false;
     atomic_store(&q->page->rq_notify, 0);
 }

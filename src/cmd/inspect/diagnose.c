@@ -289,6 +289,24 @@ static void explain_rnr(struct reasons *r)
     explain_xrc_rnr(r);
 }
 
+/* Adds a reason if it waits for an end-to-end credit. */
+static void explain_credit(struct reasons *r)
+{
+    const json_t *qp = r->s->qp, *left = json_object_get(qp, "credit_us");
+    char when[64] = "", due[32], who[TEXT_MAX] = "";
+
+    if (!member_true(qp, "waiting_credit"))
+        return;
+    if (json_is_number(left))
+        snprintf(when, sizeof(when), " If the peer does not, it tries in %s.",
+                 format_time(json_number_value(left), due));
+    peer_has_no_receive(r->s, who);
+    add(r, "recv_credit",
+        "It waits for an end-to-end credit (e2e-credits): the peer has no receive request for its next message%s%s. It "
+        "sends the message when the peer posts one.%s %lld requests wait.",
+        who[0] ? ": " : "", who, when, member_whole(qp, "sq_posted"));
+}
+
 static void explain_ack(struct reasons *r)
 {
     const json_t *qp = r->s->qp, *silent = json_object_get(qp, "silent_us");
@@ -391,7 +409,7 @@ static void explain_waiting_peer(struct reasons *r)
 {
     const json_t *peer = r->s->peer;
 
-    if (peer && member_true(peer, "waiting_rnr"))
+    if (peer && (member_true(peer, "waiting_rnr") || member_true(peer, "waiting_credit")))
         add(r, "peer_wait",
             "The peer, queue pair 0x%06llx, has a message to send and waits for a receive request here.",
             member_whole(peer, "qpn"));
@@ -406,6 +424,7 @@ json_t *diagnose_qp(const struct diagnose_input *s)
     if (explain_state(&r))
         return r.list;
     explain_rnr(&r);
+    explain_credit(&r);
     explain_ack(&r);
     bool asked = json_array_size(r.list) > 0;
     explain_windows(&r);

@@ -18,7 +18,8 @@ struct diagnose_input {
 
 /* Returns an array of {code, text}, the most likely reason first. It is never empty, and the caller owns it. Codes:
  * error, broken, cm, unreachable, not_connected, drain, rnr, xrc_blocked, ack, retry, peer_gone, peer_state, peer_wait,
- * port_down, faults, window, peer_window, credit, fence, ecn, unread, ready, idle, no_receive, unpolled, overrun. */
+ * port_down, faults, window, peer_window, credit,
+ * recv_credit, fence, ecn, unread, ready, idle, no_receive, unpolled, overrun. */
 json_t *diagnose_qp(const struct diagnose_input *s);
 
 #endif

@@ -41,6 +41,7 @@ enum key {
     KEY_SANDBOX,
     KEY_GSO,
     KEY_ECN,
+    KEY_E2E_CREDITS,
     KEY_TM_PROFILE,
     KEY_CONFIG,
     KEY_LOG_LEVEL,
@@ -75,6 +76,8 @@ static const struct argp_option options[] = {
      "Many packets per system call; auto: off while a sniffer runs, because a capture shows them as one packet", 3},
     {"ecn", KEY_ECN, "on|off", 0,
      "Whether congested routers, and the fault ce=P, may mark packets so that senders slow down", 3},
+    {"e2e-credits", KEY_E2E_CREDITS, "on|off", 0,
+     "Whether senders wait until their peers have receive requests, instead of being refused (RNR NAK)", 3},
     {"cpus", KEY_CPUS, "any|spread", 0,
      "Processors of the daemons; spread: bind each daemon to one, if there are several hosts and few processors", 3},
     {"tm-profile", KEY_TM_PROFILE, "generous|mlx5", 0, "How strict tag matching is; mlx5: as mlx5 adapters are", 3},
@@ -154,6 +157,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_SANDBOX:
     case KEY_GSO:
     case KEY_ECN:
+    case KEY_E2E_CREDITS:
     case KEY_TM_PROFILE:
     case KEY_LOG_LEVEL:
     case KEY_LOG_FORMAT:

@@ -489,6 +489,39 @@ static void ack_back(struct scene *s)
     scene_ack(s, NULL, B, psn, AETH_NO_CREDITS);
 }
 
+/* The responder has one receive request, then none. One message without a credit is allowed, a second one is not. */
+static void credits(struct scene *s, unsigned beyond)
+{
+    uint32_t psn = 0;
+
+    s->qpn[A] = 0x344;
+    s->qpn[B] = 0x355;
+    s->psn[A] = 1;
+    s->msn[B] = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        psn = scene_request(s, NULL, A, OP_SEND_ONLY, NULL, 12);
+        scene_done(s, B);
+        scene_ack(s, NULL, B, psn, (uint8_t)(1 - i));
+    }
+    for (unsigned i = 0; i < beyond; i++)
+        psn = scene_request(s, NULL, A, OP_SEND_ONLY, NULL, 12);
+    for (unsigned i = 0; i < beyond; i++)
+        scene_done(s, B);
+    scene_ack(s, NULL, B, psn, 3);
+    for (unsigned i = 0; i < 3; i++)
+        scene_request(s, NULL, A, OP_SEND_ONLY, NULL, 12);
+}
+
+static void credit(struct scene *s)
+{
+    credits(s, 2);
+}
+
+static void credit_kept(struct scene *s)
+{
+    credits(s, 1);
+}
+
 static void rnr(struct scene *s)
 {
     scene_ack(s, NULL, B, scene_request(s, NULL, A, OP_SEND_ONLY, NULL, 12), AETH_RNR | 3);
@@ -632,6 +665,8 @@ static const struct fault {
     {"nak-right-code", "write-length", NULL, NULL, NOWHERE, nak_right_code},
     {"nak-acked", "nak-acked", NULL, NULL, NOWHERE, nak_acked},
     {"ack-back", "ack-back", NULL, NULL, AT_B, ack_back},
+    {"credit", "credit", NULL, NULL, NOWHERE, credit},
+    {"credit-kept", "none", NULL, NULL, NOWHERE, credit_kept},
     {"rnr", "nak", NULL, NULL, NOWHERE, rnr},
     {"lost", "psn-lost", NULL, NULL, NOWHERE, lost},
     {"restart", "restart", NULL, NULL, NOWHERE, new_connection},

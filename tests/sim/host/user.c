@@ -234,6 +234,8 @@ static void offer_recvs(struct end *e)
         user_post_recvs(e);
     } else if (qp_state(e->qp) == QPS_ERR && e->rposted < e->offered) {
         qp_kick(e->qp);
+    } else if (e->rposted < e->offered) {
+        qp_recv_posted(e->qp);
     }
 }
 

@@ -126,6 +126,19 @@ static uint8_t expected_opcode(const struct op *o, uint32_t k)
     return table[o->opcode][first + 2 * last];
 }
 
+/* With end-to-end credits at both ends, at most one message begins for which the peer has no receive. */
+static void check_credit(const struct view *v, int index)
+{
+    const struct end *e = v->e, *q = e->peer;
+    bool both = v->s->host[e->host].cfg.e2e_credits && v->s->host[q->host].cfg.e2e_credits;
+    int messages = 0;
+    for (int i = 0; i <= index; i++) {
+        messages += op_takes_recv(e->op[i].opcode);
+    }
+    require(v, !both || !has_rq(q) || q->closed || messages <= q->offered + 1,
+            "message %d begins, and the peer has %d receives", messages, q->offered);
+}
+
 /* The addresses and keys of faulty requests are set by user.c. Only those of valid requests are compared here. */
 static void check_request_headers(const struct view *v, const struct op *o, uint32_t k)
 {
@@ -255,6 +268,9 @@ static void check_request(const struct view *v)
     require(v, p->solicited == solicited, "solicited event bit");
     if (rel == e->rel_new) {
         require(v, !v->t->retransmit, "is new, and marked as sent again");
+        if (k == 0 && op_takes_recv(o->opcode)) {
+            check_credit(v, index);
+        }
         require(v, !(k == 0 && (o->flags & SEND_FENCE)) || (check_fence(v, index), true), "fence");
         e->rel_new = rel + (read ? check_read_request(v, o, k, true) : 1);
         o->first_sent = k == 0 ? v->s->now : o->first_sent;
@@ -288,6 +304,22 @@ static void check_answered(const struct view *v, uint32_t rel)
             require(v, o->answered >= need, "request %d is not answered yet (%u of %u)", i, o->answered, need);
         }
     }
+}
+
+/* An end with a receive queue gives credits for receives that it has. */
+static void check_credits_given(const struct view *v)
+{
+    const struct end *e = v->e;
+    uint8_t code = v->p->aeth.syndrome & AETH_VALUE_MASK;
+    if ((v->p->aeth.syndrome & AETH_KIND_MASK) != AETH_ACK) {
+        return;
+    }
+    if (!v->s->host[e->host].cfg.e2e_credits || !has_rq(e) || e->left) {
+        require(v, code == AETH_NO_CREDITS, "gives credits (%u)", code);
+        return;
+    }
+    require(v, code != AETH_NO_CREDITS && (int)aeth_credits(code) <= e->offered - e->rdone,
+            "gives %u credits and has %d receives", aeth_credits(code), e->offered - e->rdone);
 }
 
 static void check_msn(const struct view *v, uint32_t want)
@@ -444,6 +476,9 @@ void observe_tx(struct host *h, const struct tx_pkt *t, const uint8_t *bytes, co
         return;
     }
     require(&v, !p->ackreq && !p->solicited, "AckReq or solicited event in a response");
+    if (v.info->headers & OP_HAS_AETH) {
+        check_credits_given(&v);
+    }
     if ((p->opcode & OP_OPERATION_MASK) == OP_ACK) {
         check_ack(&v);
     } else if (v.info->properties & OP_IS_READ) {

@@ -120,6 +120,34 @@ const struct sim_case sim_cases[] = {
      .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, 0, 10}, {WR_RDMA_WRITE, SIGNALED, 10}},
      .done_least = 3 * 640 * US, .done_most = 3 * 640 * US + 600 * US, .count = {COUNT(send_rnr_err, 4, 4), COUNT(retry_rnr_exceeded_err, 1, 1)}},
 
+    /* --- end-to-end credits ------------------------------------------------------------------------ */
+    {.name = "credits", .about = "one receive is there, the others come after 3 ms: no message is refused", .credits = 3, .recv_ready = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 700}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 300}, {WR_SEND_WITH_IMM, SIGNALED, 0, true}},
+     .recv_at = 3 * MS, .done_least = 3 * MS, .done_most = 3200 * US,
+     .count = {COUNT(send_rnr_err, 0, 0), COUNT(credit_waits, 1, 1), COUNT(credit_asks, 0, 0), COUNT(credit_acks_rcvd, 1, 1)}},
+    {.name = "credits-refill", .about = "the same, and the engine fetches the receives", .credits = 3, .recv_ready = 1, .refill = true,
+     .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 700}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}},
+     .recv_at = 3 * MS, .done_least = 3 * MS, .done_most = 3200 * US, .count = {COUNT(send_rnr_err, 0, 0), COUNT(credit_waits, 1, 1)}},
+    {.name = "credits-first", .about = "no receive at first: one message is sent without a credit, and no other", .credits = 3,
+     .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}}, .recv_at = 3 * MS, .done_most = 4 * MS,
+     .count = {COUNT(send_rnr_err, 4, 5), COUNT(out_of_seq_request, 0, 0), COUNT(duplicate_request, 0, 0)}},
+    {.name = "credits-loss", .about = "with each packet lost in turn", .sweep = SWEEP_TWO, .credits = 3, .recv_ready = 1, .recv_at = 700 * US,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_READ, SIGNALED, 300}, {WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}},
+    {.name = "credits-lost", .about = "no ACK with two credits arrives: after half a second the sender asks by a message", .credits = 3, .recv_ready = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}}, .recv_at = 3 * MS, .net = DROP(OP_ACK, 2, 1, 100),
+     .done_least = 500 * MS, .done_most = 520 * MS, .count = {COUNT(send_rnr_err, 0, 0), COUNT(credit_asks, 1, 1), COUNT(credit_acks_sent, 4, 4)}},
+    {.name = "credits-none", .about = "the receives never come: the message that asks is refused until its retries run out", .credits = 3,
+     .plant = PLANT_RNR, .plant_at = 1, .rnr_retry = 3, .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}, {WR_SEND, 0, 10}},
+     .done_least = 500 * MS, .done_most = 510 * MS, .count = {COUNT(send_rnr_err, 4, 4), COUNT(credit_asks, 1, 1)}},
+    {.name = "credits-sender", .about = "the receiver gives no credits, as NICs do: messages are sent without a limit", .credits = 1, .recv_ready = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}}, .recv_at = 3 * MS, .done_most = 4 * MS,
+     .count = {COUNT(send_rnr_err, 4, 5), COUNT(out_of_seq_request, 1, ANY), COUNT(credit_waits, 0, 0)}},
+    {.name = "credits-receiver", .about = "the sender does not use the credits that it gets", .credits = 2, .recv_ready = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}}, .recv_at = 3 * MS, .done_most = 4 * MS,
+     .count = {COUNT(send_rnr_err, 4, 5), COUNT(credit_waits, 0, 0)}},
+    {.name = "credits-srq", .about = "a QP with an SRQ gives no credits", .credits = 3, .srq = true, .recv_at = 700 * US,
+     .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, SIGNALED, 10}}, .done_most = 2 * MS, .count = {COUNT(credit_waits, 0, 0), COUNT(credit_acks_sent, 0, 0)}},
+
     /* --- failures ---------------------------------------------------------------------------------- */
     {.name = "retry-exhausted", .about = "the path is dead: retry_cnt 3 means four timeouts", .retry_cnt = 3, .may_exhaust = true,
      .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}, {WR_RDMA_READ, SIGNALED, 10}},
@@ -290,6 +318,7 @@ static void setup_hosts(struct sim *s, const struct sim_case *c)
         g->peer_window_bytes = c->peer_window ? c->peer_window : g->peer_window_bytes;
         g->completion_slots = c->completion_slots ? c->completion_slots : g->completion_slots;
         g->ecn = c->ecn;
+        g->e2e_credits = c->credits >> i & 1;
     }
 }
 
@@ -407,7 +436,7 @@ void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask)
         s->pool[0].limit = c->srq_limit;
     }
     for (int i = 0; i < s->end[1].nrcv; i++) {
-        s->end[1].rcv[i].at = c->recv_at;
+        s->end[1].rcv[i].at = i < c->recv_ready ? 0 : c->recv_at;
     }
     for (int i = 0; i < CASE_STEPS; i++) {
         const struct case_step *p = &c->step[i];

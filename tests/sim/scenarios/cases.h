@@ -43,6 +43,7 @@ struct sim_case {
     enum plant plant; /* in request plant_at of end 0 */
     int plant_at;
     uint64_t recv_at; /* time when end 1 posts its receives */
+    int recv_ready; /* … except for the first ones, which are there at once */
     uint64_t rts_late; /* end 1 stays in RTR this long */
     uint32_t psn; /* the first PSN of both ends; 0: default */
     uint8_t mtu_code; /* 0: 1, 256 bytes */
@@ -50,6 +51,7 @@ struct sim_case {
     uint32_t window_pkts, peer_window, completion_slots, poll_max; /* 0: default */
     uint64_t crowd_timeout, poll_ns; /* 0: default */
     bool ecn; /* both ends */
+    uint8_t credits; /* bit n: end n uses end-to-end credits */
     uint32_t forged; /* per mille of packets that are also sent with a PSN far away */
     bool defer, loopback, refill, may_exhaust;
     /* srq: end 1 takes its receives from an SRQ. xrc: end 1 is an XRC target of end 0, with such an SRQ. */

@@ -121,6 +121,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     c->probe_min_ns = prng_pick(r, 50 * US, 200 * US, 1 * MS);
     c->crowd_timeout_ns = c->min_timeout_ns == 4 * MS ? 10 * MS : 0;
     c->read_copy_bytes = (uint32_t)prng_pick(r, 0, 300, 5000, READ_COPIES);
+    c->e2e_credits = prng_chance(r, 400);
     c->max_resends = (uint32_t)prng_pick(r, 0, 1, 3, 16);
     c->burst_bytes = (uint32_t)prng_pick(r, 4096, 4096, 16384, 61440);
     c->active_mtu = (uint8_t)prng_range(r, s->sc.mtu_code, 5);
@@ -391,6 +392,8 @@ void scenario_draw(struct sim *s)
         s->host[i].index = i;
         draw_host(s, &s->host[i], kind);
         host_addresses(&s->host[i]);
+        s->sc.limit_ns +=
+            s->host[i].cfg.e2e_credits ? 20ull * S_NS : 0; /* a wait for a credit may take half a second */
     }
     draw_ends(s, kind);
     draw_work(s, kind);

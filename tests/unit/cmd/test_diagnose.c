@@ -89,6 +89,14 @@ static const struct known {
      "peer_window", "::ffff:127.0.0.2 is full (4321 bytes"},
     {"credit", RTS ", 'sq_posted': 1, 'waiting_reads': true, 'reads_outstanding': 4, 'max_rd_atomic': 4", PEER, NULL,
      NULL, "credit", "max_rd_atomic is 4"},
+    {"no end-to-end credit",
+     RTS ", 'sq_posted': 3, 'waiting_credit': true, 'credits': 0, 'credit_us': 250000.0, 'una_psn': 5", PEER, NULL,
+     NULL, "recv_credit",
+     "no receive request for its next message: other (pid 99) has posted none. It sends the message when the peer "
+     "posts "
+     "one. If the peer does not, it tries in 250 ms. 3 requests wait."},
+    {"the peer waits for a credit", RTS, PEER ", 'waiting_credit': true", NULL, NULL, "idle peer_wait",
+     "waits for a receive request here"},
     {"a fence", RTS ", 'sq_posted': 1, 'waiting_fence': true, 'reads_outstanding': 2", PEER, NULL, NULL, "fence",
      "waits for 2 READs"},
     {"congestion", RTS ", 'sq_posted': 1, 'rate': 2500000", PEER, NULL, NULL, "ecn", "rate to 2.5 MB/s."},
@@ -215,10 +223,10 @@ Test(diagnose, advice_for_each_cause)
 Test(diagnose, every_code_has_a_case)
 {
     static const char *const codes[] = {
-        "error",   "unreachable", "xrc_blocked", "broken",    "not_connected", "drain",  "rnr",        "ack",
-        "retry",   "peer_gone",   "peer_state",  "peer_wait", "port_down",     "faults", "window",     "peer_window",
-        "credit",  "fence",       "ecn",         "unread",    "ready",         "idle",   "no_receive", "unpolled",
-        "overrun", "cm"};
+        "error",  "unreachable", "xrc_blocked", "broken",      "not_connected", "drain",     "rnr",
+        "ack",    "retry",       "peer_gone",   "peer_state",  "peer_wait",     "port_down", "faults",
+        "window", "peer_window", "credit",      "recv_credit", "fence",         "ecn",       "unread",
+        "ready",  "idle",        "no_receive",  "unpolled",    "overrun",       "cm"};
 
     for (unsigned c = 0; c < sizeof(codes) / sizeof(codes[0]); c++) {
         bool found = false;

@@ -37,6 +37,7 @@ static const struct values {
     {"loopback", "wire", "engine", "udp", "expected engine or wire"},
     {"gso", "off", "on", "maybe", "expected auto, on or off"},
     {"ecn", "on", "off", "1", "expected on or off"},
+    {"e2e-credits", "on", "off", "1", "expected on or off"},
     {"peers", "10.0.0.0/8,fd00::/8", "192.0.2.1", "10.0.0.0/33", "expected any, or up to 64 prefixes"},
     {"rcvbuf", "65536", "1073741824", "65535", "expected a number of bytes from 65536 to 1073741824"},
     {"cnp-dscp", "0", "63", "64", "expected a number from 0 to 63"},
@@ -351,7 +352,7 @@ static bool next_in_page(FILE *page, char *name, size_t size)
                 continue;
             name[i++] = *p;
             name[i] = 0;
-            if (!strchr("abcdefghijklmnopqrstuvwxyz-", *p)) {
+            if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789-", *p)) {
                 name[i - 1] = 0;
                 return true;
             }

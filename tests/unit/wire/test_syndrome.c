@@ -58,3 +58,24 @@ Test(syndrome, kinds_are_apart)
     cr_expect_eq(AETH_NO_CREDITS & AETH_KIND_MASK, AETH_ACK);
     cr_expect_eq(AETH_ACK | AETH_RNR | AETH_RESERVED | AETH_NAK, 0x60);
 }
+
+Test(syndrome, credits_double_every_second_code)
+{
+    for (uint8_t code = 0; code < 5; code++)
+        cr_expect_eq(aeth_credits(code), code);
+    cr_expect_eq(aeth_credits(5), 6u);
+    for (uint8_t code = 4; code + 2 < AETH_NO_CREDITS; code++)
+        cr_expect_eq(aeth_credits(code + 2), 2 * aeth_credits(code), "code %u", code);
+    cr_expect_eq(aeth_credits(AETH_NO_CREDITS - 1), AETH_CREDITS_MOST);
+    cr_expect_eq(aeth_credits(AETH_NO_CREDITS), 0u);
+}
+
+Test(syndrome, a_credit_code_never_promises_too_much)
+{
+    for (uint32_t n = 0; n < 40000; n++) {
+        uint8_t code = aeth_credit_code(n);
+        cr_assert_lt(code, AETH_NO_CREDITS);
+        cr_assert_leq(aeth_credits(code), n, "%u", n);
+        cr_assert(code == AETH_NO_CREDITS - 1 || aeth_credits(code + 1) > n, "%u", n);
+    }
+}

@@ -166,6 +166,33 @@ Test(scheduler, an_ack_does_not_wait_for_bulk_data)
     cr_expect(p.opcode == OP_ACK && at <= (int)(BURST / MTU), "the ACK is packet %d", at);
 }
 
+/* Three QPs with data, and a fourth that has only an ACK to send. The first batch is full before its turn. */
+Test(scheduler, after_a_full_batch_the_acks_of_all_qps_go_first)
+{
+    struct tx_batch b;
+    struct qp *busy[2] = {other, fix_qp(&fix)}, *quiet = fix_qp(&fix);
+    struct pkt write = {.opcode = OP_WRITE_ONLY,
+                        .dest_qpn = qp_number(quiet),
+                        .psn = 100,
+                        .ackreq = true,
+                        .reth = {.va = FIX_VA, .rkey = key, .length = 4},
+                        .payload = (const uint8_t *)"data",
+                        .payload_len = 4};
+    fix_bring(busy[1], QPS_RTS);
+    fix_bring(quiet, QPS_RTS);
+    post(bulk, 30 * MTU);
+    post(busy[0], 30 * MTU);
+    post(busy[1], 30 * MTU);
+    fix_rx(&fix, &write);
+    fix.now += 7000;
+    cr_assert_geq(batch(&b, 20 * (MTU + 64)), 16);
+    cr_assert_eq(first_of(&b, quiet), -1, "the bursts of two QPs fill the batch");
+    cr_assert_geq(batch(&b, 20 * (MTU + 64)), 16);
+    cr_expect_eq(first_of(&b, quiet), 0);
+    cr_expect_eq(b.acks, 1u);
+    cr_expect_eq(b.ack_due[0], fix.now - 7000);
+}
+
 /* All data is copied from client memory at once. */
 Test(scheduler, a_single_qp_sends_more_than_a_burst)
 {
