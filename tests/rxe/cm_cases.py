@@ -33,7 +33,7 @@ def joined(server, client):
 
 AT, ON, BIND = ["-s", "{address}"], ["-p", "{port}"], ["-b", "{own}"]
 O16 = ["-o", "16"]
-GROUPS = {False: "239.78.0.1", True: "ff0e::77:1"}  # the kernel joins a group of IPv4 itself; of IPv6, tests/rxe/join_groups.py does
+GROUP = "239.78.0.1"  # not one that tests/rxe/join_groups.py joins: here the kernel does it
 
 
 def twice(program, what, args, six=True, **more):
@@ -43,8 +43,8 @@ def twice(program, what, args, six=True, **more):
 
 
 def mckey(what, args):
-    """Both ends join, wait for three seconds, and then the client sends."""
-    return "mckey", what, ["mckey", "-m", "{group}", *BIND, *args], ["mckey", "-m", "{group}", *BIND, "-s", *args], True, {"listens": "", "check": joined}
+    """Both ends join, wait for three seconds, and then the client sends. Linux joins no group of IPv6 by rdma_cm (ENOTSUPP)."""
+    return "mckey", what, ["mckey", "-m", "{group}", *BIND, *args], ["mckey", "-m", "{group}", *BIND, "-s", *args], False, {"listens": "", "check": joined}
 
 
 def rping(what, args, six=False):
@@ -133,7 +133,7 @@ def rejected(play):
         client = play.start("client", argv)
         code = play.ended(client, 30, "a client did not end")
         play.need(code != 0, "a client ended with 0")
-        wanted = r"RDMA_CM_EVENT_REJECTED|event: .*REJECTED, error|Connection refused"
+        wanted = r"RDMA_CM_EVENT_REJECTED|event: .*REJECTED, error|Connection refused|endpoint is not connected"  # rstream polls before or after the rejection
         play.need(re.search(wanted, client.output()), "a client does not say that it was rejected")
     client = play.start("client", ["udaddy", *AT])
     play.need(play.ended(client, 30, "udaddy did not end") != 0 and "UNREACHABLE" in client.output(), "udaddy does not say that there is no service")
@@ -203,7 +203,7 @@ PLAYS = [
     ("rping", "stopped-server", stopped, False),
     ("rping", "persistent-server", persistent, False),
     ("rping", "unheard-server", unheard, False),
-    ("churn", "200-connections", churn("-c", "200", "-n", "4"), True),
+    ("churn", "200-connections", churn("-c", "200", "-n", "4"), False),
     ("churn", "200-connections-with-kills", churn("-c", "200", "-n", "4", "-k"), False),
 ]
 
@@ -211,7 +211,7 @@ PLAYS = [
 def cases(group, six, names=None, **more):
     for program, what, server, client, also, fields in PAIRS:
         if (also or not six) and (names is None or f"{program}/{what}" in names):
-            yield Case(f"{group}/{program}/{what}", client, server=bind(program, server, six), six=six, group=GROUPS[six], **{"check": cm_done, "listens": "{port}", **fields, **more})
+            yield Case(f"{group}/{program}/{what}", client, server=bind(program, server, six), six=six, group=GROUP, **{"check": cm_done, "listens": "{port}", **fields, **more})
     for program, what, function, also in PLAYS:
         if (also or not six) and (names is None or f"{program}/{what}" in names):
             yield Case(f"{group}/{program}/{what}", [], play=function, six=six, timeout=300)
