@@ -17,6 +17,7 @@
  *     comp_cntrs (handles of completion counters by what they count: { send, recv, read, remote_read, write,
  *     remote_write }; null: none), counters, hw_counters, mlx5_counters, usnic_counters (only those that are not 0),
  *     retry_cnt, rnr_retry, max_rd_atomic (attributes),
+ *     credits (messages that the peer has receive requests for, "unknown", "unlimited"), waiting_credit, credit_us,
  *     waiting_window, waiting_peer (full windows), waiting_drain (SQD), waiting_srqn (null: none),
  *     probing (nothing was answered in time; one packet at a time is sent), retransmitting, probes (tail probes since the last progress),
  *     probe_us (wait for the next tail probe; null: not connected), backoff (how often that wait was doubled),

@@ -9,7 +9,8 @@
  *     address, gid, guid, netdev, port ("active", "down"), mtu (payload bytes),
  *     gso, loopback, ecn, e2e_credits, rcvbuf, sndbuf, peer_window (bytes), window_pkts, max_resends, ack_delay_us, min_timeout_us,
  *     counters: { name: number } (engine, I/O and faults together),
- *     tx_classes: { class: packets sent }, hw_counters, mlx5_counters, port_counters, usnic_counters (the same under other systems' names, counter_names.h),
+ *     tx_classes: { class: packets sent }, hw_counters, mlx5_counters, port_counters, usnic_counters (the same under
+ *     other systems' names, counter_names.h),
  *     sessions: [ SESSION ], pds: [ PD ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ], cqs: [ CQ ], comp_cntrs: [ COMP_CNTR ],
  *     mrs: [ MR ], mws: [ MW ], groups: [ { gid, members } ] (multicast), connectivity (see path_check.h)
  * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"), ending (the program has gone, and
