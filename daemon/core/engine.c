@@ -480,7 +480,9 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     }
     if (!reported)
         event_add(qp, EVENT_QP_ACCESS_ERR);
-    if (qp->type == QPT_XRC_SEND) { /* the result of its own request could not be written: the peer is not at fault */
+    /* The result of an own request could not be written, and the peer waits for no answer. A NAK would be for a packet
+     * that it has not sent. An initiator of XRC has no responder. */
+    if (qp->type == QPT_XRC_SEND || qp->resp.acked_psn == qp->resp.epsn) {
         qp_fail(qp);
         return;
     }

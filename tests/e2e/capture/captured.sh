@@ -24,7 +24,7 @@ silent=" test_layout_explain test_names test_no_daemon test_objects test_sysfs_f
 # Messages of 2 GiB, more than a buffer holds while the linter's machine is busy: of each packet the beginning.
 torrent=" test_big "
 # These take seconds each, and send what others send, too.
-long=" test_fork test_kills test_layout_million test_limits test_tm_death test_tm_many test_tm_match "
+long=" test_fork test_layout_million test_limits test_tm_death test_tm_many test_tm_match "
 # As their packets leave: one program of each kind.
 wire=" test_channel test_mcast test_mw test_post test_src test_tm_own test_uc test_ud test_xrc "
 beginning=2000 # packets

@@ -168,7 +168,7 @@ Test(requester, a_response_whose_memory_fails_later_fails_its_read)
     cr_assert_eq(transmit(), 1);
     arrive((struct pkt){.opcode = OP_READ_RESP_FIRST, .psn = 200, .payload = data, .payload_len = 256});
     engine_mem_fault(fix.e, qp_number(qp), fix.now);
-    transmit();
+    cr_expect_eq(transmit(), 0, "a NAK, although the peer sent nothing");
     cr_expect_eq(take_status(), WC_LOC_PROT_ERR);
 }
 
