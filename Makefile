@@ -170,6 +170,13 @@ $(MESH): $(call obj,tests/e2e/daemon/mesh.c)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
 
+# A router with one slow port, likewise.
+BOTTLENECK := $(BUILD)/tests/e2e/daemon/bottleneck
+E2E_BIN += $(BOTTLENECK)
+$(BOTTLENECK): $(call obj,tests/e2e/daemon/bottleneck.c)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^
+
 # A library for the daemon that makes each thread try to use files, for tests/e2e/daemon/sandbox.sh.
 THREAD_FILES := $(BUILD)/tests/e2e/daemon/libthread_files.so
 E2E_BIN += $(THREAD_FILES)

@@ -6,9 +6,12 @@
 #define ALPHA_SHIFT 8
 #define ALPHA_NS 55000u
 #define STEP_NS 300000u /* time between two steps up */
-/* So many steps go half of the way back to the rate before the cut. Each later step first raises that rate. */
+/* So many steps go half of the way back to the rate before the cut. Each later step first raises that rate: as many by
+ * a little, so that two senders that share a path come to equal rates, the others by a part of it. */
 #define FAST_STEPS 5u
-#define ADD_DIVISOR 100u /* it is raised by this part of the line rate */
+#define ADD_DIVISOR 8000u /* a little: this part of the line rate */
+#define ADD_STEPS 50u
+#define GROW_DIVISOR 8u
 #define MIN_DIVISOR 500u /* the lowest rate, as a part of the line rate */
 #define BURST 16384u /* bytes that leave together while there is a limit */
 #define MEASURE_NS 1000000u /* how long the rate of a QP without a limit is measured */
@@ -48,6 +51,8 @@ static void step_up(struct dcqcn *c, const struct engine_config *cfg)
     uint64_t line = cfg->line_rate;
     if (++c->steps > FAST_STEPS)
         c->target += line / ADD_DIVISOR;
+    if (c->steps > ADD_STEPS)
+        c->target += c->target / GROW_DIVISOR;
     c->rate = (c->rate + c->target) / 2;
     if (c->rate >= line) {
         c->rate = 0;

@@ -290,10 +290,31 @@ Test(cnp, the_qp_sends_at_the_rate_that_is_set)
     cr_expect_geq(rate(), before);
 }
 
+/* With large steps, senders that share a port would fill its queue before the next mark reaches them. */
+Test(cnp, the_rate_before_a_cut_is_passed_slowly_then_faster)
+{
+    start(QPT_UC);
+    for (int i = 0; i < 6; i++) {
+        rx(OP_CNP, false, 2);
+    }
+    uint64_t before = rate() * 2; /* the last cut was by half */
+    for (int i = 0; i < 5; i++)
+        run(300 * US);
+    cr_expect(rate() > before * 9 / 10 && rate() <= before, "five steps go back");
+    for (int i = 0; i < 45; i++)
+        run(300 * US);
+    cr_expect_gt(rate(), before);
+    cr_expect_leq(rate(), before + 45 * (LINE / 8000), "45 steps go beyond it by 1/8000 of the line rate each");
+    uint64_t slow = rate();
+    for (int i = 0; i < 10; i++)
+        run(300 * US);
+    cr_expect_gt(rate(), slow * 2, "without congestion for so long, each step is a part of the rate");
+}
+
 Test(cnp, alpha_forgets_old_congestion)
 {
     start(QPT_UC);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 3; i++) {
         rx(OP_CNP, false, 2);
     }
     for (int i = 0; i < 30; i++) { /* 9 ms: too short to reach the state without a limit */
