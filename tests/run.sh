@@ -182,9 +182,9 @@ verbs_legs()
     done
     t=$BUILD/tests/verbs/datapath/test_credits
     [ ! -x "$t" ] || VT_CREDITS=1 VT_DAEMON="$BUILD/bin/pumiced --e2e-credits on" try "${t#"$BUILD/tests/"}+credits" bash -c 'verbs_one "$0"' "$t"
-    # Memory of a FUSE file has little time, even where other memory has a minute.
+    # Memory of a FUSE file or of a userfaultfd has little time, even where other memory has a minute.
     t=$BUILD/tests/verbs/life/test_stuck_memory
-    VT_STUCK=fuse VT_DAEMON="$BUILD/bin/pumiced --memory-timeout 60000" try "${t#"$BUILD/tests/"}+fuse" bash -c 'verbs_one "$0"' "$t"
+    VT_STUCK=served VT_DAEMON="$BUILD/bin/pumiced --memory-timeout 60000" try "${t#"$BUILD/tests/"}+served" bash -c 'verbs_one "$0"' "$t"
 }
 
 stage_verbs()

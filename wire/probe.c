@@ -5,11 +5,12 @@
 
 #define MAGIC 0x504d4345u /* "PMCE" */
 #define VERSION 1u
+#define FLAG_ICRC_IDS 1u
 
 bool probe_decode(const uint8_t *payload, uint32_t len, struct probe *out)
 {
     uint32_t magic;
-    uint8_t version, reserved;
+    uint8_t version, flags;
     const uint8_t *p = payload;
 
     if (len < PROBE_LEN)
@@ -18,7 +19,8 @@ bool probe_decode(const uint8_t *payload, uint32_t len, struct probe *out)
     p = get_u8(p, &version);
     p = get_u8(p, &out->kind);
     p = get_u8(p, &out->purpose);
-    p = get_u8(p, &reserved);
+    p = get_u8(p, &flags);
+    out->icrc_ids = flags & FLAG_ICRC_IDS;
     p = get_be32(p, &out->sequence);
     p = get_be32(p, &out->size);
     get_be64(p, &out->token);
@@ -34,7 +36,7 @@ void probe_encode(const struct probe *probe, uint8_t *dst)
     p = put_u8(p, VERSION);
     p = put_u8(p, probe->kind);
     p = put_u8(p, probe->purpose);
-    p = put_u8(p, 0);
+    p = put_u8(p, probe->icrc_ids ? FLAG_ICRC_IDS : 0);
     p = put_be32(p, probe->sequence);
     p = put_be32(p, probe->size);
     put_be64(p, probe->token);

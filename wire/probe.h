@@ -4,13 +4,14 @@
  * same fields. For flow control of datagrams, the answer shows that the other device has read all earlier datagrams
  * from its socket. For connectivity checks, it shows that packets of this size arrive.
  *
- *     0  magic "PMCE"              4  version 1   5  kind   6  purpose   7  reserved, 0
+ *     0  magic "PMCE"              4  version 1   5  kind   6  purpose   7  flags
  *     8  sequence                 12  size of the probe's payload, padding included
  *    16  token                    24  padding of zeroes up to `size`
  *
  * An answer of version 1 also says how the device sends: every packet leaves from UDP port 4791, and its ICRC covers the
- * IP ID that is the packet's index in its GSO send, below 64. Other devices drop packets in its name that differ
- * (monitor/peer_identity.h). A device that sends in another way must use another version.
+ * IP ID that is the packet's index in its GSO send, below 64. The flag 1 of an answer says that the BTH of each packet
+ * has this ID (bth_icrc_id). Other devices drop packets in its name that differ (monitor/peer_identity.h). A device that
+ * sends in another way must use another version. The other flags are reserved: sent as 0, and ignored.
  *
  * All fields are in network byte order. An answer has the sequence, size and token of its probe and no padding, so it
  * is never longer than the probe. */
@@ -35,6 +36,7 @@ enum probe_purpose {
 struct probe {
     uint8_t kind; /* enum probe_kind */
     uint8_t purpose; /* enum probe_purpose; a device also answers other values */
+    bool icrc_ids; /* of an answer: the device's packets have their bth_icrc_id */
     uint32_t sequence; /* chosen by the sender of the probe */
     uint32_t size; /* of the probe's payload: PROBE_LEN … the path MTU */
     uint64_t token; /* chosen by the sender of the probe */

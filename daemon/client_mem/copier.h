@@ -64,8 +64,8 @@ void copier_fini(struct copier *c);
 void *copier_alloc(struct copier *c, size_t size);
 
 /* For the operations `may_last`, `prepare` and `replaced` of threads/takeover.h. A copy may last until its limit, unless its
- * pages come from a server. */
-bool copier_may_last(struct copier *c);
+ * pages come from a server: of a file system, or of a userfaultfd. */
+bool copier_may_last(struct copier *c, const char *waits_in);
 bool copier_prepare(struct copier *c);
 void copier_replaced(struct copier *c);
 

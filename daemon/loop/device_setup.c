@@ -275,11 +275,11 @@ static void enter_thread(void *device)
     prctl(PR_SET_TIMERSLACK, 1);
 }
 
-static bool copy_may_last(void *device)
+static bool copy_may_last(void *device, const char *waits_in)
 {
     struct device *d = device;
 
-    return copier_may_last(&d->copier);
+    return copier_may_last(&d->copier, waits_in);
 }
 
 static bool prepare_takeover(void *device)

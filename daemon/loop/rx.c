@@ -8,6 +8,7 @@
 #include "daemon/monitor/error_log.h"
 #include "daemon/monitor/peer_identity.h"
 #include "daemon/objects/qp/mcast_group.h"
+#include "wire/bth.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
@@ -40,23 +41,25 @@ static bool admit_source(struct device *d, const struct udp_datagram *dg, uint64
         return false;
     }
     /* Packets from the device's own address are its own. Another process can't have its port. */
-    if (p->other_port && (gid_table_has(&d->gids, p->gid) || peer_identity_check(d, p->gid, now) == PEER_PUMICE)) {
+    if (p->other_port && (gid_table_has(&d->gids, p->gid) || peer_is_pumice(peer_identity_check(d, p->gid, now)))) {
         drop_datagram(d, dg, &d->io.rx_bad_port, DROP_PORT);
         return false;
     }
     return true;
 }
 
-/* An IPv4 packet's ICRC is right for this IP ID. Is it an ID that its sender uses? A Pumice daemon uses those of a GSO
- * send. A damaged packet has one of them by chance only once in 2^26, while any of the 2^16 IDs would be right once in
- * 2^16. IPv6 has no ID, and the check is complete anyway. */
-static bool is_likely_id(struct device *d, const struct peer_addr *p, uint16_t ip_id, uint64_t now)
+/* An IPv4 packet's ICRC is right for this IP ID. Is it the ID that its sender has used? A Pumice daemon writes it into
+ * the packet, so the check is complete. Daemons before that used the IDs of a GSO send: a damaged packet has one of them
+ * by chance once in 2^26. Any of the 2^16 IDs is right once in 2^16. IPv6 has no ID. */
+static bool is_its_id(struct device *d, const struct peer_addr *from, const uint8_t *p, uint16_t ip_id, uint64_t now)
 {
-    return ip_id < GSO_MAX_SEGMENTS || p->other_port || p->icrc.flow.is_v6 ||
-           peer_identity_check(d, p->gid, now) == PEER_OTHER;
+    if (ip_id == bth_icrc_id(p) || from->other_port || from->icrc.flow.is_v6)
+        return true;
+    enum peer_kind kind = peer_identity_check(d, from->gid, now);
+    return kind == PEER_OTHER || (kind == PEER_PUMICE_OLD && ip_id < GSO_MAX_SEGMENTS);
 }
 
-static void process_packet(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta, unsigned index,
+static void process_packet(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta,
                            const uint8_t *p, size_t len, uint64_t now)
 {
     uint16_t ip_id;
@@ -69,12 +72,10 @@ static void process_packet(struct device *d, const struct udp_datagram *dg, cons
         error_log_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
         return;
     }
-    /* A sender with GSO numbers the packets of one send from 0 in the IP ID, and the kernel's GRO joins them in
-     * order. So the index in the datagram is a good guess of the IP ID, which a UDP socket does not report. */
-    bool right =
-        icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id) && is_likely_id(d, dg->peer, ip_id, now);
+    uint8_t marked = bth_icrc_id(p);
+    bool right = icrc_check_any_id(&dg->peer->icrc, marked, p, len, &ip_id) && is_its_id(d, dg->peer, p, ip_id, now);
     if (capture_on(d))
-        capture_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : (uint16_t)index, p, (uint32_t)len);
+        capture_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : marked, p, (uint32_t)len);
     if (!right) {
         d->io.rx_icrc_errors++;
         error_log_undecoded(d, DROP_ICRC, meta->src_gid, p, len);
@@ -115,7 +116,7 @@ static unsigned process_batch(struct device *d, unsigned datagrams, struct peers
         for (size_t off = 0; off < dg.len; off += dg.segment, index++) {
             size_t len = dg.len - off < dg.segment ? dg.len - off : dg.segment;
 
-            process_packet(d, &dg, &meta, index, dg.data + off, len, now);
+            process_packet(d, &dg, &meta, dg.data + off, len, now);
         }
         d->io.rx_multicast += group ? index : 0;
         packets += index;

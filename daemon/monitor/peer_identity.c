@@ -90,7 +90,7 @@ static void give_up(struct device *d, struct peer_identity *p, uint64_t now)
 {
     char text[ADDR_TEXT_MAX];
 
-    if (p->kind == PEER_PUMICE)
+    if (peer_is_pumice(p->kind))
         log_write(
             LOG_AREA, LOG_LEVEL_WARN,
             "device %s: %s no longer answers as a Pumice daemon: from now on its packets may come from any UDP port",
@@ -108,7 +108,7 @@ static void ask(struct device *d, struct peer_identity *p, uint64_t now)
 
     if (p->tries && now - p->asked < TRY_NS)
         return;
-    if (p->tries >= (p->kind == PEER_PUMICE ? TRIES_KNOWN : TRIES)) {
+    if (p->tries >= (peer_is_pumice(p->kind) ? TRIES_KNOWN : TRIES)) {
         give_up(d, p, now);
         return;
     }
@@ -131,7 +131,7 @@ enum peer_kind peer_identity_check(struct device *d, const uint8_t gid[16], uint
     }
     if (p->kind == PEER_OTHER && now - p->known >= OTHER_NS)
         p->kind = PEER_UNKNOWN;
-    if (p->kind == PEER_UNKNOWN || (p->kind == PEER_PUMICE && now - p->known >= FRESH_NS))
+    if (p->kind == PEER_UNKNOWN || (peer_is_pumice(p->kind) && now - p->known >= FRESH_NS))
         ask(d, p, now);
     return p->kind;
 }
@@ -143,10 +143,10 @@ bool peer_identity_answer(struct device *d, const struct check *answer, uint64_t
 
     if (!p || p->token != answer->token)
         return false;
-    if (p->kind != PEER_PUMICE)
+    if (!peer_is_pumice(p->kind))
         log_info("device %s: %s is a Pumice daemon: its packets must come from UDP port 4791", d->name,
                  gid_text(p->gid, text));
-    p->kind = PEER_PUMICE;
+    p->kind = answer->icrc_ids ? PEER_PUMICE : PEER_PUMICE_OLD;
     p->known = now;
     p->tries = 0;
     return true;

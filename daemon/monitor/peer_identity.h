@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Finds out whether a peer is a Pumice daemon. A Pumice daemon sends all its packets from UDP port 4791, and numbers
- * the packets of each send from 0 in the IP ID that the ICRC covers. NICs and soft-RoCE do neither. So packets from
- * another port, or with a high ID, can't come from a Pumice daemon: they are forged or damaged. Other processes on the
+/* Finds out whether a peer is a Pumice daemon. A Pumice daemon sends all its packets from UDP port 4791, and writes the IP
+ * ID that the ICRC covers into the packet (bth_icrc_id). NICs and soft-RoCE do neither. So packets from another port, or
+ * whose ICRC is right for another ID, can't come from a Pumice daemon: they are forged or damaged. Other processes on the
  * host of the peer can send from its address, but not from the port that the daemon has bound.
  *
  * Nothing is sent as long as all packets of a peer look like those of a Pumice daemon. The first one that does not makes
  * the device send a probe with a random token (wire/probe.h). Only a Pumice daemon answers:
  *
- *     no answer yet    Packets from other ports are accepted, because they may be those of a NIC. Packets with a high
+ *     no answer yet    Packets from other ports are accepted, because they may be those of a NIC. Packets with another
  *                      ID are dropped: very likely one is damaged, and a sender that is no Pumice daemon repeats it.
  *     an answer        Both are dropped from now on. A later one repeats the probe, because the host may run another
- *                      stack one day.
+ *                      stack one day. A daemon that does not write the ID says so in its answer; then the 64 IDs of a
+ *                      GSO send are accepted.
  *     no answer after several tries    Both are accepted. The device asks again after a minute.
  *
  * State is kept only of addresses that QPs are connected to, or send to. So strangers can't use it up. */
@@ -25,8 +26,14 @@
 enum peer_kind {
     PEER_UNKNOWN, /* was asked, and has not answered yet */
     PEER_PUMICE,
+    PEER_PUMICE_OLD, /* a daemon whose packets don't have their bth_icrc_id */
     PEER_OTHER, /* does not answer, or is no peer of a QP */
 };
+
+static inline bool peer_is_pumice(enum peer_kind kind)
+{
+    return kind == PEER_PUMICE || kind == PEER_PUMICE_OLD;
+}
 
 /* A packet that no Pumice daemon sends came from this address. Returns what is known of the peer, and asks it if that
  * is not known or is old. */

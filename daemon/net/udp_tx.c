@@ -9,6 +9,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/udp.h"
+#include "wire/bth.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
@@ -64,15 +65,21 @@ static size_t put_control(const struct udp *u, const struct peer_addr *to, uint8
     return (size_t)(p - buf);
 }
 
+_Static_assert(GSO_MAX_SEGMENTS - 1 <= BTH_ICRC_ID_MAX, "the BTH has room for the IP ID of each packet");
+
+/* ip_id: see bth_icrc_id. It is written after the ICRC was computed, which does not cover it: a processor would stall if
+ * it read eight bytes of which one was just written. */
+static void fill_icrc(const struct icrc_ctx *ctx, unsigned ip_id, uint8_t *p, size_t len)
+{
+    icrc_store(p + len - ICRC_LEN, icrc_compute(ctx, (uint16_t)ip_id, p, len - ICRC_LEN));
+    bth_set_icrc_id(p, ip_id);
+}
+
 /* The IP ID of a packet is its index within its send; see udp.c about PMTUDISC_PROBE. */
 static void fill_icrcs(const struct icrc_ctx *ctx, uint8_t *buf, const struct tx_pkt *pkt, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++) {
-        uint8_t *p = buf + pkt[i].off;
-        size_t len = pkt[i].len - ICRC_LEN;
-
-        icrc_store(p + len, icrc_compute(ctx, (uint16_t)i, p, len));
-    }
+    for (unsigned i = 0; i < n; i++)
+        fill_icrc(ctx, i, buf + pkt[i].off, pkt[i].len);
 }
 
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce)
@@ -163,7 +170,7 @@ static void send_singly(struct udp *u, unsigned at)
     while (left && peer) {
         size_t len = left < tx->info[at].segment_len ? left : tx->info[at].segment_len;
 
-        icrc_store(p + len - ICRC_LEN, icrc_compute(&peer->icrc, 0, p, len - ICRC_LEN));
+        fill_icrc(&peer->icrc, 0, p, len);
         if (sendto(s->fd, p, len, MSG_DONTWAIT, &tx->to[at].sa, addr_len(&tx->to[at])) < 0) {
             count_dropped(u, 1, &tx->to[at], errno);
         } else {

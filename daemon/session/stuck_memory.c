@@ -13,7 +13,7 @@ static const char *cause(enum copier_loss loss)
 {
     switch (loss) {
     case COPIER_LOST_SERVED_COPY:
-        return "A file system in user space or of the network (FUSE, NFS) provides the memory";
+        return "A file system in user space or of the network (FUSE, NFS), or a userfaultfd, provides the memory";
     case COPIER_LOST_CALL:
         return "It reads its events into that memory";
     case COPIER_LOST_COPY:

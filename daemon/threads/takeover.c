@@ -51,8 +51,8 @@ struct takeover {
     _Atomic uint32_t lost;
     _Atomic uint32_t users; /* the owner, and each kernel thread */
     _Atomic bool ended;
-    _Atomic int
-        stat_fd; /* /proc/self/task/TID/stat of the kernel thread that executes the function; -1: can't be read */
+    /* In /proc/self/task/TID of the kernel thread that executes the function; -1: can't be read. */
+    _Atomic int stat_fd, wchan_fd;
     sem_t finished, watch_ended;
     const struct takeover_ops *ops;
     void *arg;
@@ -180,18 +180,26 @@ static void release(struct takeover *t)
     munmap(t->stack, GUARD_BYTES + STACK_BYTES);
     if (t->stat_fd >= 0)
         close(t->stat_fd);
+    if (t->wchan_fd >= 0)
+        close(t->wchan_fd);
     sem_destroy(&t->finished);
     sem_destroy(&t->watch_ended);
     free(t);
 }
 
-/* The beginning of each kernel thread that executes the function. */
-static void enter(struct takeover *t)
+static void reopen(_Atomic int *fd, const char *path)
 {
-    int old = atomic_exchange(&t->stat_fd, open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC));
+    int old = atomic_exchange(fd, open(path, O_RDONLY | O_CLOEXEC));
 
     if (old >= 0)
         close(old);
+}
+
+/* The beginning of each kernel thread that executes the function. */
+static void enter(struct takeover *t)
+{
+    reopen(&t->stat_fd, "/proc/thread-self/stat");
+    reopen(&t->wchan_fd, "/proc/thread-self/wchan");
     t->ops->enter(t->arg);
 }
 
@@ -273,16 +281,24 @@ static void sleep_until_call(struct takeover *t, uint64_t seen)
     atomic_store(&t->watched, 1);
 }
 
+#define PROC_TEXT 128u
+
+/* Reads the beginning of a file of /proc. False: it can't be read, and the text is empty. */
+static bool read_proc(int fd, char text[PROC_TEXT])
+{
+    ssize_t n = fd >= 0 ? pread(fd, text, PROC_TEXT - 1, 0) : -1;
+
+    text[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
 /* Does the kernel thread sleep, so that it is the call that takes the time? Else it runs, or waits for a processor. */
 static bool is_asleep(const struct takeover *t)
 {
-    char line[128];
-    int fd = atomic_load(&t->stat_fd);
-    ssize_t n = fd >= 0 ? pread(fd, line, sizeof(line) - 1, 0) : -1;
+    char line[PROC_TEXT];
 
-    if (n <= 0)
+    if (!read_proc(atomic_load(&t->stat_fd), line))
         return true; /* unknown: then only the limit counts */
-    line[n] = 0;
     const char *end = strrchr(line, ')'); /* of the name, which may hold anything */
     return !end || end[1] != ' ' || end[2] != 'R';
 }
@@ -309,8 +325,12 @@ static bool is_over_time(const struct takeover *t, uint64_t call, uint64_t slept
         return true;
     if (slept_ns < TAKEOVER_DOUBT_MS * NS_PER_MS || !t->ops->may_last)
         return false;
-    if (v->call != call)
-        *v = (struct verdict){call, t->ops->may_last(t->arg)};
+    if (v->call != call) {
+        char waits_in[PROC_TEXT];
+
+        read_proc(atomic_load(&t->wchan_fd), waits_in);
+        *v = (struct verdict){call, t->ops->may_last(t->arg, strcmp(waits_in, "0") ? waits_in : "")};
+    }
     return !v->may_last;
 }
 
@@ -392,6 +412,7 @@ int takeover_start(struct takeover **out, const struct takeover_ops *ops, void *
     atomic_store(&t->users, 1);
     atomic_store(&t->watched, 1);
     atomic_store(&t->stat_fd, -1);
+    atomic_store(&t->wchan_fd, -1);
     sem_init(&t->finished, 0, 0);
     sem_init(&t->watch_ended, 0, 0);
     /* Without this, membarrier fails, and the watching thread looks once in a second. */

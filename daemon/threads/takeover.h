@@ -37,8 +37,9 @@ struct takeover_ops {
     /* Runs in each kernel thread before it executes the function, to set the properties of the thread. */
     void (*enter)(void *arg);
     /* Runs in another thread when a call has slept for TAKEOVER_DOUBT_MS, once for each call: may it last until its
-     * limit? On false, its time is over. NULL: each call may. */
-    bool (*may_last)(void *arg);
+     * limit? On false, its time is over. waits_in: the function of the kernel in which the call sleeps; empty if the
+     * kernel does not tell. NULL: each call may. */
+    bool (*may_last)(void *arg, const char *waits_in);
     /* Runs in another thread while a call lasts too long: may the function be continued? On false, it is asked again a
      * little later. */
     bool (*prepare)(void *arg);

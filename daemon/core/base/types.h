@@ -349,6 +349,7 @@ enum mw_type { /* enum ibv_mw_type */
 /* A received check, or the answer to one that the owner sent. */
 struct check {
     bool answer; /* true: the answer to an own check; false: a check of another device */
+    bool icrc_ids; /* of an answer: the packets of the other device have their bth_icrc_id */
     uint8_t peer[16]; /* where the packet came from */
     uint32_t sequence, size; /* of the probe, as its sender gave them to engine_check */
     uint64_t token; /* as its sender gave it: a number that cannot be guessed tells answers from forged ones */

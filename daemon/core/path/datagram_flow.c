@@ -166,8 +166,11 @@ static void saw(struct datagram_flow_table *t, const struct probe *probe, const 
     if (t->seen_tail - t->seen_head == FLOW_CHECKS)
         return;
     struct check *c = &t->seen[t->seen_tail++ % FLOW_CHECKS];
-    *c = (struct check){
-        .answer = probe->kind == PROBE_ANSWER, .sequence = probe->sequence, .size = probe->size, .token = probe->token};
+    *c = (struct check){.answer = probe->kind == PROBE_ANSWER,
+                        .icrc_ids = probe->icrc_ids,
+                        .sequence = probe->sequence,
+                        .size = probe->size,
+                        .token = probe->token};
     memcpy(c->peer, meta->src_gid, sizeof(c->peer));
 }
 
@@ -226,6 +229,7 @@ static void answer(struct datagram_flow_table *t, const struct probe *probe, con
     struct datagram_answer *a = &t->answer[t->tail++ % FLOW_ANSWER_SLOTS];
     *a = (struct datagram_answer){.probe = *probe};
     a->probe.kind = PROBE_ANSWER;
+    a->probe.icrc_ids = true; /* the owner of the engine writes them when it computes the ICRCs */
     memcpy(a->av.dgid, meta->src_gid, sizeof(a->av.dgid));
     a->av.sgid_index = address_index(t, meta->dst_gid);
     t->counters->flow_answers_sent++;

@@ -56,14 +56,19 @@ comes_to a rx_bad_source 5
 is "strangers are not asked" "$(counter a rx_bad_port)" 210
 
 # --- the IP ID that its ICRC covers ---
-# The peer's daemon is gone, but was there a moment ago. A packet from its port is damaged if its ICRC is right for a high ID only.
+# The peer's daemon is gone, but was there a moment ago. A packet from its port is damaged if its ICRC is right for another ID only
+# than the BTH says.
 kill -9 "$b"
 wait "$b" 2>/dev/null
 forge --port 4791 --id 64 $block.2 $block.1 0xabcdef 0 5
 comes_to a rx_icrc_errors 5
-forge --port 4791 --id 63 $block.2 $block.1 0xabcdef 0 5
+forge --port 4791 --id 1 $block.2 $block.1 0xabcdef 0 5
+comes_to a rx_icrc_errors 10
+forge --port 4791 --id 0 --told 1 $block.2 $block.1 0xabcdef 0 5
+comes_to a rx_icrc_errors 15
+forge --port 4791 --id 63 --told 63 $block.2 $block.1 0xabcdef 0 5
 comes_to a rx_unknown_qp 6
-is "ICRC errors" "$(counter a rx_icrc_errors)" 5
+is "ICRC errors" "$(counter a rx_icrc_errors)" 15
 end
 start_daemon b $block.2
 

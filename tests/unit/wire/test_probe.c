@@ -11,10 +11,10 @@ static const struct probe full = {
 Test(probe, a_written_probe_is_read_back)
 {
     static const struct probe cases[] = {
-        {PROBE_ASK, PROBE_FLOW, 0, PROBE_LEN, 0},
-        {PROBE_ASK, PROBE_CHECK, UINT32_MAX, 1024, UINT64_MAX},
-        {PROBE_ANSWER, PROBE_CHECK, 1, 4096, 1ull << 63},
-        {PROBE_ANSWER, 200, 0x80000000, UINT32_MAX, 77},
+        {PROBE_ASK, PROBE_FLOW, false, 0, PROBE_LEN, 0},
+        {PROBE_ASK, PROBE_CHECK, false, UINT32_MAX, 1024, UINT64_MAX},
+        {PROBE_ANSWER, PROBE_CHECK, true, 1, 4096, 1ull << 63},
+        {PROBE_ANSWER, 200, false, 0x80000000, UINT32_MAX, 77},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint8_t bytes[4096 + 8] = {0};
@@ -27,6 +27,7 @@ Test(probe, a_written_probe_is_read_back)
         }
         cr_assert(probe_decode(bytes, cases[i].kind == PROBE_ASK ? cases[i].size : PROBE_LEN, &got), "%zu", i);
         cr_expect(got.kind == cases[i].kind && got.purpose == cases[i].purpose);
+        cr_expect_eq(got.icrc_ids, cases[i].icrc_ids);
         cr_expect_eq(got.sequence, cases[i].sequence);
         cr_expect_eq(got.size, cases[i].size);
         cr_expect_eq(got.token, cases[i].token);
@@ -40,6 +41,19 @@ Test(probe, the_bytes_of_a_probe)
     uint8_t bytes[PROBE_LEN];
     probe_encode(&full, bytes);
     cr_expect_eq(memcmp(bytes, want, PROBE_LEN), 0);
+}
+
+Test(probe, other_flags_are_ignored)
+{
+    uint8_t bytes[4096] = {0};
+    struct probe got;
+    probe_encode(&full, bytes);
+    bytes[7] = 0xfe;
+    cr_assert(probe_decode(bytes, 4096, &got));
+    cr_expect_not(got.icrc_ids);
+    bytes[7] = 0xff;
+    cr_assert(probe_decode(bytes, 4096, &got));
+    cr_expect(got.icrc_ids);
 }
 
 Test(probe, packets_that_are_no_probes)

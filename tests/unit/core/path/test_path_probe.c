@@ -96,6 +96,7 @@ Test(check, probes_of_peers_are_answered_and_reported)
     cr_assert_eq(fix_tx(&fix, buf, p, 4), 1);
     cr_assert(probe_decode(p[0].payload, p[0].payload_len, &probe));
     cr_expect(probe.kind == PROBE_ANSWER && probe.size == 2000 && p[0].payload_len == PROBE_LEN);
+    cr_expect(probe.icrc_ids);
 }
 
 Test(check, answers_to_flow_control_probes_are_not_reported)

@@ -23,10 +23,13 @@ static char *buffer; /* of the copier */
 static char *memory; /* two pages, of which the second does not answer */
 static int uffd;
 static bool writes;
+static unsigned limit_ms = 40;
+static enum copier_loss loss; /* of the lost copy */
+static int maps_fd = -1;
 
 static struct copier_target own(void)
 {
-    return (struct copier_target){.fd = -1, .pid = getpid(), .limit_ms = 40};
+    return (struct copier_target){.fd = -1, .pid = getpid(), .maps_fd = maps_fd, .limit_ms = limit_ms};
 }
 
 static void make_memory(void)
@@ -79,6 +82,7 @@ static void lose_a_copy(void *arg)
     c.thread = thread;
     memset(buffer, 'b', 3 * PAGE);
     cr_assert_eq(copy(buffer + 100, PAGE, memory + PAGE), -ETIMEDOUT);
+    loss = c.latest_loss;
     /* The buffer now has the packets of others. */
     memset(buffer, 'x', 3 * PAGE);
     answer();
@@ -109,9 +113,16 @@ static void replaced(void *arg)
     copier_replaced(&c);
 }
 
+static bool may_last(void *arg, const char *waits_in)
+{
+    (void)arg;
+    return copier_may_last(&c, waits_in);
+}
+
 static void run_it(void (*run)(void *))
 {
-    static struct takeover_ops ops = {.enter = enter, .prepare = prepare, .replaced = replaced};
+    static struct takeover_ops ops = {
+        .enter = enter, .may_last = may_last, .prepare = prepare, .replaced = replaced};
 
     if (!takeover_supported())
         cr_skip_test("no code for this processor, or a sanitizer");
@@ -137,6 +148,16 @@ Test(copier, a_lost_write_that_is_finished_later_shows_no_buffer)
     make_memory();
     writes = true;
     run_it(lose_a_copy);
+}
+
+/* The mappings of the process do not show the userfaultfd. */
+Test(copier, a_page_of_a_userfaultfd_is_not_waited_for_until_the_limit)
+{
+    make_memory();
+    limit_ms = 3600000;
+    maps_fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    run_it(lose_a_copy);
+    cr_expect_eq(loss, COPIER_LOST_SERVED_COPY);
 }
 
 /* Longer than the detour, and not in the buffers. */

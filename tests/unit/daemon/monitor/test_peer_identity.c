@@ -13,6 +13,7 @@ static struct fixture f;
 static uint8_t peer[16];
 static uint64_t now;
 static uint8_t packets[65536];
+static bool icrc_ids = true; /* of answers */
 
 /* A QP is connected to `peer`. */
 static void setup(void)
@@ -55,7 +56,7 @@ static uint64_t probed(void)
 
 static bool answer(const uint8_t from[16], uint64_t token)
 {
-    struct check c = {.answer = true, .token = token, .size = PROBE_LEN};
+    struct check c = {.answer = true, .icrc_ids = icrc_ids, .token = token, .size = PROBE_LEN};
 
     memcpy(c.peer, from, sizeof(c.peer));
     return peer_identity_answer(f.device, &c, now);
@@ -92,6 +93,20 @@ Test(peer_identity, a_peer_that_answers_is_a_pumice_daemon)
     cr_expect_eq(peer_identity_check(f.device, peer, now += NS_PER_S), PEER_PUMICE);
     cr_expect_eq(probed(), token, "asked again");
     cr_expect(answer(peer, token));
+}
+
+/* The daemon at the address may be replaced by a newer one. */
+Test(peer_identity, a_daemon_says_whether_its_packets_have_their_ids)
+{
+    peer_identity_check(f.device, peer, now);
+    uint64_t token = probed();
+    icrc_ids = false;
+    cr_assert(answer(peer, token));
+    cr_expect_eq(peer_identity_check(f.device, peer, now += NS_PER_S), PEER_PUMICE_OLD);
+    cr_expect_eq(probed(), token, "asked again");
+    icrc_ids = true;
+    cr_assert(answer(peer, token));
+    cr_expect_eq(peer_identity_check(f.device, peer, now), PEER_PUMICE);
 }
 
 /* Another stack took over the address. */

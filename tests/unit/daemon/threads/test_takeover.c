@@ -19,6 +19,7 @@ static struct takeover *t;
 static int silent[2], answers[2]; /* pipes */
 static _Atomic int restricted, entered, prepared, replaced;
 static _Atomic bool may, may_last;
+static char waits_in[64];
 static _Atomic int asked;
 static const char *result; /* NULL: the function came to its end */
 
@@ -40,10 +41,11 @@ static void enter(void *arg)
     entered++;
 }
 
-static bool may_it_last(void *arg)
+static bool may_it_last(void *arg, const char *where)
 {
     (void)arg;
     asked++;
+    snprintf(waits_in, sizeof(waits_in), "%s", where);
     return may_last;
 }
 
@@ -218,6 +220,7 @@ static void calls_in_doubt(void *arg)
     expect(guarded_read(silent[0], &byte, LIMIT_MS) == -ETIMEDOUT && asked == 0, "the limit comes before the doubt");
     expect(guarded_read(silent[0], &byte, 4 * TAKEOVER_DOUBT_MS) == -ETIMEDOUT && asked == 1,
            "it may last, asked once");
+    expect(!waits_in[0] || strstr(waits_in, "pipe_read"), "the kernel's function that waits");
     may_last = false;
     expect(guarded_read(silent[0], &byte, 1000 * TAKEOVER_DOUBT_MS) == -ETIMEDOUT && asked == 2, "it may not last");
 }
