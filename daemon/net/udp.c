@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/errqueue.h>
+#include <linux/filter.h>
 #include <net/if.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
@@ -189,20 +190,30 @@ void udp_init(struct udp *u, const union addr *addr, struct io_counters *counter
     u->sockets = 1;
 }
 
-/* Binds without SO_REUSEADDR, so that another owner of the address is noticed. The kernel lets two sockets share an
- * address if both have the option. A socket that yields gets it afterwards. So only an owner can bind to the address a
- * second time, and of the two sockets the younger one receives. */
+/* The second of the two sockets that share an address gets all packets. For IPv6, the kernel would divide them. */
+static int prefer_second(int fd)
+{
+    struct sock_filter second[] = {BPF_STMT(BPF_RET | BPF_K, 1)};
+    struct sock_fprog program = {1, second};
+
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program)) == 0 ? 0 : -errno;
+}
+
+/* Binds without SO_REUSEPORT, so that another owner of the address is noticed. The kernel lets sockets share an address
+ * if all of them have the option, and belong to one user. (With SO_REUSEADDR, a process of any user could take the
+ * packets.) A socket that yields gets the option afterwards, and an owner loses it. So only an owner can bind to the
+ * address a second time, and nobody a third time. */
 static int bind_socket(const struct udp_socket *s, enum udp_claim claim)
 {
     int rc = bind(s->fd, &s->own.sa, addr_len(&s->own)) == 0 ? 0 : -errno;
 
     if (claim == UDP_YIELDS)
-        return rc ? rc : set_int(s->fd, SOL_SOCKET, SO_REUSEADDR, 1);
+        return rc ? rc : set_int(s->fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (rc != -EADDRINUSE)
         return rc;
-    set_int(s->fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    rc = bind(s->fd, &s->own.sa, addr_len(&s->own)) == 0 ? 0 : -errno;
-    set_int(s->fd, SOL_SOCKET, SO_REUSEADDR, 0);
+    set_int(s->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    rc = bind(s->fd, &s->own.sa, addr_len(&s->own)) == 0 ? prefer_second(s->fd) : -errno;
+    set_int(s->fd, SOL_SOCKET, SO_REUSEPORT, 0);
     return rc;
 }
 

@@ -103,8 +103,8 @@ static inline bool udp_is_open(const struct udp *u)
 enum udp_claim {
     /* The address was configured for this device. A socket with a UDP_YIELDS claim does not prevent it. */
     UDP_OWNS,
-    /* The address is another one of the interface. A daemon that is configured for the address may take it later. From
-     * then on it gets the packets. */
+    /* The address is another one of the interface. A daemon of the same user that is configured for the address may take
+     * it later. From then on it gets the packets. */
     UDP_YIELDS,
 };
 /* Opens socket `index` (not 0) for another address. Closes an earlier socket of that index first. While socket 0 is not

@@ -166,36 +166,100 @@ Test(gid_table, configured_addresses_come_first)
     finish();
 }
 
+/* Opens a device. */
+static void open_one(struct fixture *one, const char *name, const char *address)
+{
+    char why[ERROR_TEXT_MAX];
+
+    settings_init(&one->settings);
+    cr_assert_eq(settings_add_device(&one->settings, name, address, why), 0);
+    one->device = aligned_alloc(64, (sizeof(*one->device) + 63) & ~(size_t)63);
+    cr_assert_eq(device_init(one->device, &one->settings, 0, why), 0);
+    cr_assert_eq(device_open(one->device, why), 0, "%s", why);
+}
+
+static void close_one(struct fixture *one)
+{
+    device_fini(one->device);
+    free(one->device);
+}
+
+/* Sends a byte from each of many ports. Returns how many of them the socket has received. */
+static unsigned received(struct udp *u, int fd, const union addr *to)
+{
+    unsigned n = 0, now;
+
+    for (int i = 0; i < 32; i++) {
+        int from = socket(to->sa.sa_family, SOCK_DGRAM, 0);
+        cr_assert_eq(sendto(from, "x", 1, 0, &to->sa, addr_len(to)), 1);
+        close(from);
+    }
+    while ((now = udp_recv(u, fd)) > 0)
+        n += now;
+    return n;
+}
+
 /* An address that the interface has anyway is taken only as long as no daemon is configured for it. */
-Test(gid_table, a_configured_address_goes_to_its_device)
+static void check_owner(const char *address)
 {
     struct fixture other;
-    char why[ERROR_TEXT_MAX];
 
     if (!make_namespace())
         SKIP_TEST("GID table", "no network namespace with a pair of interfaces can be made here");
-    cr_assert(run("ip address add 10.9.8.5/24 dev e0"));
-    settings_init(&f.settings);
-    settings_init(&other.settings);
-    cr_assert_eq(settings_add_device(&f.settings, "test0", "10.9.8.7", why), 0);
-    cr_assert_eq(settings_add_device(&other.settings, "test1", "10.9.8.5", why), 0);
-    struct fixture *const both[] = {&f, &other};
-    for (int i = 0; i < 2; i++) {
-        both[i]->device = aligned_alloc(64, (sizeof(*f.device) + 63) & ~(size_t)63);
-        cr_assert_eq(device_init(both[i]->device, &both[i]->settings, 0, why), 0);
-        cr_assert_eq(device_open(both[i]->device, why), 0, "%s", why);
-    }
+    cr_assert(run("ip address add 10.9.8.5/24 dev e0 && ip -6 address add fd00::5/64 dev e0 nodad"));
+    open_one(&f, "test0", "10.9.8.7");
+    open_one(&other, "test1", address);
     cr_assert(gid_table_has(&f.device->gids, other.device->gid), "taken first by the device that is not configured");
     cr_assert_not(gid_table_has(&other.device->gids, f.device->gid), "and never from its owner");
-    int from = socket(AF_INET, SOCK_DGRAM, 0);
     union addr to = other.device->udp.first.own;
-    cr_assert_eq(sendto(from, "x", 1, 0, &to.sa, sizeof(to.v4)), 1);
-    cr_assert_eq(udp_recv(&other.device->udp, other.device->udp.first.fd), 1, "packets go to the owner");
-    close(from);
-    device_fini(other.device);
-    free(other.device);
-    device_fini(f.device);
-    free(f.device);
+    struct gid_entry *e = gid_table_find(&f.device->gids, &to);
+    struct udp_socket *yields = f.device->udp.socket[e - f.device->gids.entry];
+    cr_expect_eq(received(&other.device->udp, other.device->udp.first.fd, &to), 32, "packets go to the owner");
+    cr_expect_eq(received(&f.device->udp, yields->fd, &to), 0);
+    close_one(&other);
+    cr_expect_eq(received(&f.device->udp, yields->fd, &to), 32, "the owner is gone");
+    open_one(&other, "test1", address);
+    cr_expect_eq(received(&other.device->udp, other.device->udp.first.fd, &to), 32, "it is back");
+    close_one(&other);
+    close_one(&f);
+}
+
+Test(gid_table, a_configured_address_goes_to_its_device)
+{
+    check_owner("10.9.8.5");
+}
+
+Test(gid_table, a_configured_address_of_ipv6_goes_to_its_device)
+{
+    check_owner("fd00::5");
+}
+
+/* Whatever another user tries, it gets no packets of an address that the device would leave to a daemon of its user. */
+Test(gid_table, another_user_cannot_take_an_address)
+{
+    static const int option[] = {SO_REUSEADDR, SO_REUSEPORT};
+
+    if (geteuid() != 0)
+        SKIP_TEST("GID table", "two users: not root");
+    if (!make_namespace())
+        SKIP_TEST("GID table", "no network namespace with a pair of interfaces can be made here");
+    cr_assert(run("ip address add 10.9.8.5/24 dev e0 && ip -6 address add fd00::5/64 dev e0 nodad"));
+    open_one(&f, "test0", "10.9.8.7");
+    cr_assert_eq(seteuid(65532), 0);
+    for (unsigned i = 1; i < f.device->gids.n; i++) {
+        const struct udp_socket *s = f.device->udp.socket[i];
+
+        for (unsigned j = 0; j < 4; j++) {
+            int on = 1, fd = socket(s->own.sa.sa_family, SOCK_DGRAM, 0);
+            for (unsigned k = 0; k < 2; k++)
+                cr_assert(!(j & 1u << k) || setsockopt(fd, SOL_SOCKET, option[k], &on, sizeof(on)) == 0);
+            cr_expect_eq(bind(fd, &s->own.sa, addr_len(&s->own)), -1, "address %u, options %u", i, j);
+            cr_expect_eq(errno, EADDRINUSE);
+            close(fd);
+        }
+    }
+    cr_assert_eq(seteuid(0), 0);
+    close_one(&f);
 }
 
 static int connect_from(uint32_t qpn, uint8_t sgid_index, const char *to)
