@@ -240,9 +240,9 @@ $(call obj,tests/failing/preload.c): CFLAGS += -fPIC
 $(BUILD)/tests/failing/libfailing.so: $(call obj,tests/failing/preload.c)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -o $@ $^
-$(BUILD)/tests/failing/each_call: $(call obj,$(addprefix tests/failing/,each_call.c life.c daemon_state.c))
+$(BUILD)/tests/failing/each_call: $(call obj,$(addprefix tests/failing/,each_call.c life.c life_cm.c daemon_state.c)) $(DV_SO)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -libverbs
+	$(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(abspath $(dir $(DV_SO))) -Wl,-z,dynamic-undefined-weak -ljansson -libverbs
 
 # Examples, and the programs of the soak test: one file each, also linked with the system's library.
 EXAMPLE_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))

@@ -62,6 +62,9 @@ static unsigned count_objects(const json_t *status)
         for (unsigned k = 0; k < sizeof(lists) / sizeof(lists[0]); k++)
             n += (unsigned)json_array_size(json_object_get(d, lists[k]));
     }
+    d = json_object_get(status, "cm");
+    n += (unsigned)json_array_size(json_object_get(d, "listeners"));
+    n += (unsigned)json_array_size(json_object_get(d, "connections"));
     return n;
 }
 

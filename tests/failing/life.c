@@ -11,6 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pumice/layout.h"
+#include "src/verbs/base/verbs_v65.h"
+#include "tests/failing/life_cm.h"
+
+/* The system's library may not have them; the one that the program runs with has. */
+#pragma weak ibv_create_comp_cntr
+#pragma weak ibv_destroy_comp_cntr
+#pragma weak ibv_inc_comp_cntr
+#pragma weak ibv_qp_attach_comp_cntr
+
 #define BUFFER 65536u
 #define ACCESS                                                                                                         \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |            \
@@ -82,7 +92,7 @@ struct life {
     union ibv_gid gid;
     struct ibv_pd *pd;
     struct ibv_mr *mr;
-    struct ibv_mw *mw;
+    struct ibv_mw *mw, *layout_mw;
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq, *quiet_cq; /* with the channel; without */
     struct ibv_cq_ex *tm_cq;
@@ -90,6 +100,8 @@ struct life {
     struct ibv_srq *srq, *tm_srq;
     struct ibv_xrcd *xrcd;
     struct ibv_qp *target, *ud, *far, *peer_qp;
+    struct ibv_qp *opened; /* another handle of the target */
+    struct ibv_comp_cntr *counter; /* of far */
     struct ibv_qp *near[2]; /* connected to each other */
     struct ibv_ah *ah;
     bool in_group;
@@ -125,11 +137,45 @@ static struct ibv_qp *make_target(struct life *l)
     return ibv_create_qp_ex(l->ctx, &a);
 }
 
+static struct ibv_qp *open_target(struct life *l)
+{
+    struct ibv_qp_open_attr a = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_CONTEXT |
+                                              IBV_QP_OPEN_ATTR_TYPE,
+                                 .qp_num = l->target->qp_num,
+                                 .xrcd = l->xrcd,
+                                 .qp_context = l,
+                                 .qp_type = IBV_QPT_XRC_RECV};
+
+    return ibv_open_qp(l->ctx, &a);
+}
+
+static struct ibv_mw *make_layout_mw(struct life *l)
+{
+    struct pumice_mw_alloc_attr_ex a = {.pd = l->pd, .type = IBV_MW_TYPE_2, .max_descriptors = 4};
+
+    return pumice_alloc_mw_ex(&a);
+}
+
+static struct ibv_comp_cntr *make_counter(struct life *l)
+{
+    struct vb_comp_cntr_attr_v65 a = {0};
+
+    return ibv_create_comp_cntr(l->ctx, (struct ibv_comp_cntr_init_attr *)(void *)&a);
+}
+
+static int attach_counter(struct life *l)
+{
+    struct vb_attach_comp_cntr_v65 a = {.ops = VB_COMP_CNTR_ALL};
+
+    return ibv_qp_attach_comp_cntr(l->far, l->counter, (struct ibv_qp_attach_comp_cntr_attr *)(void *)&a);
+}
+
 static bool make_memory(struct life *l)
 {
     return MAKE("alloc_pd", l->pd = ibv_alloc_pd(l->ctx)) &&
            MAKE("reg_mr", l->mr = ibv_reg_mr(l->pd, own, BUFFER, ACCESS)) &&
            MAKE("alloc_mw", l->mw = ibv_alloc_mw(l->pd, IBV_MW_TYPE_2)) &&
+           MAKE("alloc_mw layout", l->layout_mw = make_layout_mw(l)) &&
            DO("rereg_mr", ibv_rereg_mr(l->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ACCESS));
 }
 
@@ -138,11 +184,13 @@ static bool make_queues(struct life *l)
     struct ibv_srq_init_attr srq = {.attr = {.max_wr = 8, .max_sge = 2}};
     struct ibv_cq_init_attr_ex tm_cq = {.cqe = 32, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_TM_INFO};
     struct ibv_srq_attr larger = {.max_wr = 100};
+    struct ibv_modify_cq_attr moderation = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {.cq_count = 1}};
 
     return MAKE("create_comp_channel", l->channel = ibv_create_comp_channel(l->ctx)) &&
            MAKE("create_cq", l->cq = ibv_create_cq(l->ctx, 32, NULL, l->channel, 0)) &&
            MAKE("create_cq 2", l->quiet_cq = ibv_create_cq(l->ctx, 32, NULL, NULL, 0)) &&
-           DO("resize_cq", ibv_resize_cq(l->cq, 200)) && MAKE("create_srq", l->srq = ibv_create_srq(l->pd, &srq)) &&
+           DO("resize_cq", ibv_resize_cq(l->cq, 200)) && DO("modify_cq", ibv_modify_cq(l->cq, &moderation)) &&
+           MAKE("create_srq", l->srq = ibv_create_srq(l->pd, &srq)) &&
            DO("resize_srq", ibv_modify_srq(l->srq, &larger, IBV_SRQ_MAX_WR)) &&
            MAKE("create_cq tm", l->tm_cq = ibv_create_cq_ex(l->ctx, &tm_cq)) &&
            MAKE("create_srq tm", l->tm_srq = make_tm_srq(l));
@@ -154,12 +202,14 @@ static bool make_qps(struct life *l)
         .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
 
     return MAKE("open_xrcd", l->xrcd = ibv_open_xrcd(l->ctx, &domain)) &&
-           MAKE("create_qp target", l->target = make_target(l)) &&
+           MAKE("create_qp target", l->target = make_target(l)) && MAKE("open_qp", l->opened = open_target(l)) &&
            MAKE("create_qp far", l->far = make_qp(l->pd, l->cq, NULL, IBV_QPT_RC)) &&
            MAKE("create_qp near", l->near[0] = make_qp(l->pd, l->quiet_cq, l->srq, IBV_QPT_RC)) &&
            MAKE("create_qp near 2", l->near[1] = make_qp(l->pd, l->quiet_cq, l->srq, IBV_QPT_RC)) &&
            MAKE("create_qp ud", l->ud = make_qp(l->pd, l->quiet_cq, NULL, IBV_QPT_UD)) &&
-           DO("attach_mcast", ibv_attach_mcast(l->ud, &group, 0)) && (l->in_group = true);
+           DO("attach_mcast", ibv_attach_mcast(l->ud, &group, 0)) && (l->in_group = true) &&
+           MAKE("create_comp_cntr", l->counter = make_counter(l)) && DO("attach_comp_cntr", attach_counter(l)) &&
+           DO("inc_comp_cntr", ibv_inc_comp_cntr(l->counter, 1));
 }
 
 /* --- connecting -------------------------------------------------------------------------------- */
@@ -300,6 +350,19 @@ static bool traffic_near(struct life *l)
            arrived(own + BUFFER / 2, 30000, "a WRITE within the device completed, but its data did not arrive");
 }
 
+/* --- questions --------------------------------------------------------------------------------- */
+
+static bool query_all(struct life *l)
+{
+    struct ibv_qp_init_attr init;
+    struct ibv_srq_attr srq;
+    struct ibv_qp_attr qp;
+    struct ibv_port_attr port;
+
+    return DO("query_qp", ibv_query_qp(l->far, &qp, IBV_QP_STATE, &init)) &&
+           DO("query_srq", ibv_query_srq(l->srq, &srq)) && DO("query_port", ibv_query_port(l->ctx, 1, &port));
+}
+
 /* --- the whole life ---------------------------------------------------------------------------- */
 
 static void fill_buffer(void)
@@ -317,11 +380,13 @@ static void end(struct life *l)
         DO("detach_mcast", ibv_detach_mcast(l->ud, &group, 0));
     if (l->ah)
         DO("destroy_ah", ibv_destroy_ah(l->ah));
-    struct ibv_qp *qps[] = {l->ud, l->far, l->near[0], l->near[1], l->target};
+    struct ibv_qp *qps[] = {l->ud, l->far, l->near[0], l->near[1], l->opened, l->target};
     for (unsigned i = 0; i < sizeof(qps) / sizeof(qps[0]); i++) {
         if (qps[i])
             DO("destroy_qp", ibv_destroy_qp(qps[i]));
     }
+    if (l->counter)
+        DO("destroy_comp_cntr", ibv_destroy_comp_cntr(l->counter));
     if (l->peer_qp && ibv_destroy_qp(l->peer_qp) != 0)
         result.wrong = "the other host does not destroy its queue pair";
     if (l->xrcd)
@@ -340,6 +405,8 @@ static void end(struct life *l)
         DO("destroy_comp_channel", ibv_destroy_comp_channel(l->channel));
     if (l->mw)
         DO("dealloc_mw", ibv_dealloc_mw(l->mw));
+    if (l->layout_mw)
+        DO("dealloc_mw layout", ibv_dealloc_mw(l->layout_mw));
     if (l->mr)
         DO("dereg_mr", ibv_dereg_mr(l->mr));
     if (l->pd)
@@ -356,8 +423,9 @@ struct life_result life_run(const char *socket, const struct life_peer *peer)
     result = (struct life_result){NULL};
     fill_buffer();
     if (MAKE("open_device", l.ctx = life_open(socket)) && DO("query_gid", ibv_query_gid(l.ctx, 1, 0, &l.gid)) &&
-        make_memory(&l) && make_queues(&l) && make_qps(&l) && connect_all(&l) && traffic_far(&l))
-        traffic_near(&l);
+        make_memory(&l) && make_queues(&l) && make_qps(&l) && connect_all(&l) && traffic_far(&l) && traffic_near(&l) &&
+        query_all(&l))
+        life_cm_run(&l.gid, &result);
     end(&l);
     while (ibv_poll_cq(peer->cq, 1, &wc) > 0)
         ; /* what the other host saw of it */

@@ -14,7 +14,7 @@ start() # NAME ADDRESS VARIABLE=VALUE...: the daemon's number in $pid, when it i
     local name=$1 on=$2 line
     shift 2
     mkfifo "$dir/$name.ready"
-    env "$@" "$BUILD/bin/pumiced" --socket "$dir/$name" --address "$on" --ready-fd 3 3>"$dir/$name.ready" 2>"$dir/$name.log" &
+    env "$@" "$BUILD/bin/pumiced" --socket "$dir/$name" --address "$on" --log-level info --ready-fd 3 3>"$dir/$name.ready" 2>"$dir/$name.log" &
     pid=$!
     pids+=("$pid")
     read -r -t 20 line <"$dir/$name.ready"

@@ -247,13 +247,13 @@ Test(gid_table, another_user_cannot_take_an_address)
     open_one(&f, "test0", "10.9.8.7");
     cr_assert_eq(seteuid(65532), 0);
     for (unsigned i = 1; i < f.device->gids.n; i++) {
-        const struct udp_socket *s = f.device->udp.socket[i];
+        const struct udp_socket *u = f.device->udp.socket[i];
 
         for (unsigned j = 0; j < 4; j++) {
-            int on = 1, fd = socket(s->own.sa.sa_family, SOCK_DGRAM, 0);
+            int on = 1, fd = socket(u->own.sa.sa_family, SOCK_DGRAM, 0);
             for (unsigned k = 0; k < 2; k++)
                 cr_assert(!(j & 1u << k) || setsockopt(fd, SOL_SOCKET, option[k], &on, sizeof(on)) == 0);
-            cr_expect_eq(bind(fd, &s->own.sa, addr_len(&s->own)), -1, "address %u, options %u", i, j);
+            cr_expect_eq(bind(fd, &u->own.sa, addr_len(&u->own)), -1, "address %u, options %u", i, j);
             cr_expect_eq(errno, EADDRINUSE);
             close(fd);
         }
