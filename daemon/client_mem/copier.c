@@ -71,8 +71,8 @@ bool copier_may_last(struct copier *c, const char *waits_in)
 {
     bool userfault = strncmp(waits_in, USERFAULTFD_WAIT, strlen(USERFAULTFD_WAIT)) == 0;
 
-    c->now.served = c->now.remote && (userfault || c->now.maps_fd < 0 ||
-                                      memory_is_served(c->now.maps_fd, c->now.remote, c->now.n));
+    c->now.served =
+        c->now.remote && (userfault || c->now.maps_fd < 0 || memory_is_served(c->now.maps_fd, c->now.remote, c->now.n));
     return !c->now.served;
 }
 

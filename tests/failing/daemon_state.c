@@ -2,6 +2,7 @@
 #include "tests/failing/daemon_state.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +28,8 @@ static int connect_to(const char *path)
     return -1;
 }
 
-/* Returns the document that the daemon sends; the caller releases it. NULL: none came. */
-static json_t *ask_status(const char *path)
+/* Returns 0, with the document that the daemon sends, which the caller releases; or an error as daemon_state_ask. */
+static int ask_status(const char *path, json_t **document)
 {
     struct pm_request rq = {.op = PM_OP_STATUS};
     struct pm_reply head;
@@ -36,18 +37,30 @@ static json_t *ask_status(const char *path)
     _Alignas(struct cmsghdr) char ctl[CMSG_SPACE(sizeof(int))];
     struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl, .msg_controllen = sizeof(ctl)};
     int sock = connect_to(path), fd = -1;
-    json_t *o = NULL;
 
+    *document = NULL;
     if (sock < 0)
-        return NULL;
-    if (send(sock, &rq, sizeof(rq), MSG_NOSIGNAL) == sizeof(rq) && recvmsg(sock, &m, MSG_CMSG_CLOEXEC) > 0 &&
-        head.status == 0 && CMSG_FIRSTHDR(&m)) {
-        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
-        o = json_loadfd(fd, 0, NULL);
-        close(fd);
-    }
+        return errno;
+    ssize_t n = send(sock, &rq, sizeof(rq), MSG_NOSIGNAL) == sizeof(rq) ? recvmsg(sock, &m, MSG_CMSG_CLOEXEC) : 0;
+    int error = n > 0 ? -head.status : n < 0 && errno == EAGAIN ? ETIMEDOUT : EPIPE;
     close(sock);
-    return o;
+    if (error)
+        return error;
+    if (!CMSG_FIRSTHDR(&m))
+        return EPROTO;
+    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+    *document = json_loadfd(fd, 0, NULL);
+    close(fd);
+    return *document ? 0 : EPROTO;
+}
+
+int daemon_state_ask(const char *path)
+{
+    json_t *status;
+    int error = ask_status(path, &status);
+
+    json_decref(status);
+    return error;
 }
 
 static unsigned count_objects(const json_t *status)
@@ -98,9 +111,9 @@ static unsigned count_lines(pid_t pid)
 
 bool daemon_state_read(const char *socket, pid_t pid, struct daemon_state *out)
 {
-    json_t *status = ask_status(socket);
+    json_t *status;
 
-    if (!status)
+    if (ask_status(socket, &status) != 0)
         return false;
     out->objects = count_objects(status);
     json_decref(status);

@@ -12,6 +12,9 @@ struct daemon_state {
     unsigned mappings; /* lines of /proc/PID/maps */
 };
 
+/* Asks for the status, as a program does. 0: it came. Or the error of the reply; EPIPE: the daemon has closed the
+ * connection; ETIMEDOUT: it does not answer within five seconds. */
+int daemon_state_ask(const char *socket);
 /* False: the daemon does not answer within five seconds. */
 bool daemon_state_read(const char *socket, pid_t pid, struct daemon_state *out);
 

@@ -13,6 +13,7 @@
 
 #include "pumice/layout.h"
 #include "src/verbs/base/verbs_v65.h"
+#include "tests/failing/daemon_state.h"
 #include "tests/failing/life_cm.h"
 
 /* The system's library may not have them; the one that the program runs with has. */
@@ -87,6 +88,7 @@ bool life_peer_open(struct life_peer *p, const char *socket)
 /* --- the objects of a life --------------------------------------------------------------------- */
 
 struct life {
+    const char *socket;
     const struct life_peer *peer;
     struct ibv_context *ctx;
     union ibv_gid gid;
@@ -352,6 +354,15 @@ static bool traffic_near(struct life *l)
 
 /* --- questions --------------------------------------------------------------------------------- */
 
+static bool ask_status(struct life *l)
+{
+    int error = daemon_state_ask(l->socket);
+
+    if (error == ETIMEDOUT)
+        result.wrong = "the daemon does not answer a question for its status";
+    return DO("status", error);
+}
+
 static bool query_all(struct life *l)
 {
     struct ibv_qp_init_attr init;
@@ -360,7 +371,8 @@ static bool query_all(struct life *l)
     struct ibv_port_attr port;
 
     return DO("query_qp", ibv_query_qp(l->far, &qp, IBV_QP_STATE, &init)) &&
-           DO("query_srq", ibv_query_srq(l->srq, &srq)) && DO("query_port", ibv_query_port(l->ctx, 1, &port));
+           DO("query_srq", ibv_query_srq(l->srq, &srq)) && DO("query_port", ibv_query_port(l->ctx, 1, &port)) &&
+           ask_status(l);
 }
 
 /* --- the whole life ---------------------------------------------------------------------------- */
@@ -417,7 +429,7 @@ static void end(struct life *l)
 
 struct life_result life_run(const char *socket, const struct life_peer *peer)
 {
-    struct life l = {.peer = peer};
+    struct life l = {.socket = socket, .peer = peer};
     struct ibv_wc wc;
 
     result = (struct life_result){NULL};

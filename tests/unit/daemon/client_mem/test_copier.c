@@ -121,8 +121,7 @@ static bool may_last(void *arg, const char *waits_in)
 
 static void run_it(void (*run)(void *))
 {
-    static struct takeover_ops ops = {
-        .enter = enter, .may_last = may_last, .prepare = prepare, .replaced = replaced};
+    static struct takeover_ops ops = {.enter = enter, .may_last = may_last, .prepare = prepare, .replaced = replaced};
 
     if (!takeover_supported())
         cr_skip_test("no code for this processor, or a sanitizer");
