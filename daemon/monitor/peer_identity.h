@@ -14,7 +14,10 @@
  *                      GSO send are accepted.
  *     no answer after several tries    Both are accepted. The device asks again after a minute.
  *
- * State is kept only of addresses that QPs are connected to, or send to. So strangers can't use it up. */
+ * Peers are the addresses that QPs are connected to, or send to. The senders of other packets are strangers: a datagram
+ * QP may only receive from them. They have a table of their own, so they can't use up that of the peers. Only a few new
+ * strangers are asked in a second, because their addresses may be forged. Until it answers, or if it is not asked, a
+ * stranger counts as PEER_OTHER. */
 #ifndef PUMICE_DAEMON_MONITOR_PEER_IDENTITY_H
 #define PUMICE_DAEMON_MONITOR_PEER_IDENTITY_H
 
@@ -27,7 +30,7 @@ enum peer_kind {
     PEER_UNKNOWN, /* was asked, and has not answered yet */
     PEER_PUMICE,
     PEER_PUMICE_OLD, /* a daemon whose packets don't have their bth_icrc_id */
-    PEER_OTHER, /* does not answer, or is no peer of a QP */
+    PEER_OTHER, /* does not answer, or is a stranger that has not answered yet */
 };
 
 static inline bool peer_is_pumice(enum peer_kind kind)

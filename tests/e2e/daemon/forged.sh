@@ -50,10 +50,21 @@ comes_to a rx_bad_port 210
 is "NAKs for forged packets" "$(counter a send_seq_err)" 0
 is "forged packets that a queue pair took" "$(counter a out_of_seq_request)" 0
 has "the log" "$(cat "$dir/a.log")" "does not come from UDP port 4791"
+# A daemon without connections, as one whose queue pairs only receive datagrams, knows the senders, too.
+start_daemon e $block.5 --log-level info
+forge $block.2 $block.5 0xabcdef 0
+comes_to e rx_unknown_qp 1
+for _ in $(seq 100); do
+    grep -q "$block.2 is a Pumice daemon" "$dir/e.log" && break
+    sleep 0.05
+done
+forge $block.2 $block.5 0xabcdef 0 3
+comes_to e rx_bad_port 3
+is "packets that another process sent" "$(counter e rx_unknown_qp)" 1
 # A peer that is no Pumice daemon: its packets come from any port.
 forge $block.9 $block.1 "$qp" $((expected + 1)) 5
 comes_to a rx_bad_source 5
-is "strangers are not asked" "$(counter a rx_bad_port)" 210
+is "packets of another stack that were dropped" "$(counter a rx_bad_port)" 210
 
 # --- the IP ID that its ICRC covers ---
 # The peer's daemon is gone, but was there a moment ago. A packet from its port is damaged if its ICRC is right for another ID only
@@ -82,19 +93,19 @@ PY
 comes_to a rx_malformed 2
 
 # --- a list of peers ---
-printf 'socket = "%s"\npeers = "192.0.2.0/24,%s.1,fd00::/8"\ndevice pumice0 { address = %s.3 }\n' "$dir/c" "$block" "$block" >"$dir/c.conf"
+printf 'socket = "%s"\npeers = "192.0.2.0/24,%s.1,%s.8,fd00::/8"\ndevice pumice0 { address = %s.3 }\n' "$dir/c" "$block" "$block" "$block" >"$dir/c.conf"
 rm -f "$dir/c.ready"
 mkfifo "$dir/c.ready"
 "$BUILD/bin/pumiced" --config "$dir/c.conf" --ready-fd 3 3>"$dir/c.ready" 2>"$dir/c.log" &
 listed=$!
 pids+=($listed)
 read -r -t 20 _ <"$dir/c.ready" || { echo "the daemon does not start: $(cat "$dir/c.log")"; exit 1; }
-is "the list in status" "$(device c "','.join(d['peers'])")" "192.0.2.0/24,$block.1/32,fd00::/8"
+is "the list in status" "$(device c "','.join(d['peers'])")" "192.0.2.0/24,$block.1/32,$block.8/32,fd00::/8"
 is "no list in status" "$(device a "d['peers']")" "[]"
-forge $block.2 $block.3 0xabcdef 0 7
+forge $block.7 $block.3 0xabcdef 0 7
 comes_to c rx_not_listed 7
 is "packets of others that were processed" "$(counter c rx_unknown_qp)" 0
-forge $block.1 $block.3 0xabcdef 0 3
+forge $block.8 $block.3 0xabcdef 0 3
 comes_to c rx_unknown_qp 3
 scene idle c b && fail "connected to an address that is not listed"
 end
@@ -108,7 +119,7 @@ for _ in $(seq 100); do
     sleep 0.05
 done
 is "the list after a reload" "$(device c "','.join(d['peers'])")" "$block.0/24"
-forge $block.2 $block.3 0xabcdef 0 4
+forge $block.7 $block.3 0xabcdef 0 4
 comes_to c rx_unknown_qp 7
 scene idle c b || fail "not connected to an address that is listed now: $qp $rest"
 end

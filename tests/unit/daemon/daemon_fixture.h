@@ -215,7 +215,8 @@ static inline int fixture_srq(struct fixture *f, struct session *s, uint32_t pd,
 }
 
 /* Moves a QP from RESET to RTS, connected to QP number dest of the same device. */
-static inline int fixture_connect(struct fixture *f, struct session *s, uint32_t qpn, uint32_t dest)
+static inline int fixture_connect_to(struct fixture *f, struct session *s, uint32_t qpn, uint32_t dest,
+                                     const uint8_t gid[16])
 {
     struct pm_modify_qp_req m = {.qpn = qpn};
     int rc;
@@ -234,7 +235,7 @@ static inline int fixture_connect(struct fixture *f, struct session *s, uint32_t
     m.attr.rq_psn = 7;
     m.attr.max_dest_rd_atomic = 4;
     m.attr.min_rnr_timer = 1;
-    memcpy(m.attr.av.dgid, f->device->gid, 16);
+    memcpy(m.attr.av.dgid, gid, 16);
     rc = fixture_call(f, s, PM_OP_MODIFY_QP, &m, sizeof(m), NULL, 0);
     if (rc)
         return rc;
@@ -246,6 +247,11 @@ static inline int fixture_connect(struct fixture *f, struct session *s, uint32_t
     m.attr.rnr_retry = 1;
     m.attr.max_rd_atomic = 4;
     return fixture_call(f, s, PM_OP_MODIFY_QP, &m, sizeof(m), NULL, 0);
+}
+
+static inline int fixture_connect(struct fixture *f, struct session *s, uint32_t qpn, uint32_t dest)
+{
+    return fixture_connect_to(f, s, qpn, dest, f->device->gid);
 }
 
 /* Connects two QPs to each other. */

@@ -62,16 +62,64 @@ static bool answer(const uint8_t from[16], uint64_t token)
     return peer_identity_answer(f.device, &c, now);
 }
 
-Test(peer_identity, an_address_that_is_no_peer_is_not_asked)
+static void make_stranger(uint8_t gid[16], unsigned number)
 {
-    uint8_t stranger[16];
+    memcpy(gid, peer, 16);
+    gid[14] ^= (uint8_t)(number >> 8);
+    gid[15] ^= (uint8_t)number;
+}
 
-    memcpy(stranger, peer, sizeof(stranger));
-    stranger[15] ^= 1;
-    for (unsigned i = 0; i < 10; i++)
-        cr_expect_eq(peer_identity_check(f.device, stranger, now += TRY), PEER_OTHER);
-    cr_expect_eq(probed(), 0);
-    cr_expect_null(f.device->peer_identities);
+/* A datagram QP that only receives has no peer. */
+Test(peer_identity, a_stranger_that_answers_is_a_pumice_daemon)
+{
+    uint8_t stranger[16], another[16];
+
+    make_stranger(stranger, 1);
+    make_stranger(another, 2);
+    cr_expect_eq(peer_identity_check(f.device, stranger, now), PEER_OTHER, "accepted until it answers");
+    uint64_t token = probed();
+    cr_assert_neq(token, 0);
+    cr_expect_not(answer(another, token), "from another address");
+    cr_expect(answer(stranger, token));
+    cr_expect_eq(peer_identity_check(f.device, stranger, now), PEER_PUMICE);
+    cr_expect_eq(peer_identity_check(f.device, another, now), PEER_OTHER);
+}
+
+Test(peer_identity, a_stranger_that_becomes_a_peer_is_still_known)
+{
+    struct fixture_cq cq;
+    struct fixture_qp qp;
+    uint8_t gid[16];
+
+    make_stranger(gid, 1);
+    peer_identity_check(f.device, gid, now);
+    cr_assert(answer(gid, probed()));
+    struct session *s = fixture_session(&f);
+    uint32_t pd = fixture_pd(&f, s);
+    cr_assert_eq(fixture_cq(&f, s, 4, 0, &cq), 0);
+    cr_assert_eq(fixture_qp(&f, s, pd, cq.rep.handle, 4, &qp), 0);
+    cr_assert_eq(fixture_connect_to(&f, s, qp.rep.qpn, 1234, gid), 0);
+    cr_expect_eq(peer_identity_check(f.device, gid, now), PEER_PUMICE);
+}
+
+/* Packets with forged addresses make the device send few probes, and take nothing from its peers. */
+Test(peer_identity, many_strangers_are_not_all_asked)
+{
+    unsigned asked = 0;
+    uint8_t gid[16];
+
+    peer_identity_check(f.device, peer, now);
+    cr_assert(answer(peer, probed()));
+    for (unsigned i = 1; i < 5000; i++) {
+        make_stranger(gid, i);
+        cr_expect_eq(peer_identity_check(f.device, gid, now), PEER_OTHER);
+        asked += probed() != 0;
+    }
+    cr_expect_eq(asked, 16, "%u", asked);
+    make_stranger(gid, 5000);
+    peer_identity_check(f.device, gid, now + NS_PER_S);
+    cr_expect_neq(probed(), 0, "others later");
+    cr_expect_eq(peer_identity_check(f.device, peer, now), PEER_PUMICE);
 }
 
 Test(peer_identity, a_peer_that_answers_is_a_pumice_daemon)
