@@ -83,6 +83,12 @@ struct vb_cm_connection *vb_cm_connected(uint64_t serial)
     return c;
 }
 
+/* The process, its user or the daemon has too little of something. */
+static bool is_shortage(int rc)
+{
+    return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -EDQUOT;
+}
+
 /* Says to the daemon what this connection is for. */
 static int begin(struct vb_cm_connection *c, struct vb_cm_refusal *refusal)
 {
@@ -110,11 +116,12 @@ int vb_cm_connect(struct vb_cm_connection **connection, struct vb_cm_refusal *re
         rc = vb_session_connect(&c->session, r->path);
     if (rc) {
         free(c);
-        return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM ? rc : -ENOTCONN;
+        return is_shortage(rc) ? rc : -ENOTCONN;
     }
-    if (begin(c, r) != 0) {
+    rc = begin(c, r);
+    if (rc) {
         free_unused(c);
-        return -EPROTONOSUPPORT;
+        return is_shortage(rc) ? rc : -EPROTONOSUPPORT;
     }
     *connection = publish(c);
     return 0;

@@ -29,7 +29,8 @@ struct vb_cm_refusal {
 /* Returns the connection, which it makes if there is none. The caller gives it back with vb_cm_release. Errors:
  *   -ENOTCONN     there is no daemon, or this user may not use it
  *   -EPROTONOSUPPORT  the daemon refuses: it is of another version. Fills refusal, if that is not NULL
- *   else          the process is short of descriptors or memory */
+ *   -EDQUOT       the user has as many connections as the daemon allows. Fills refusal, too
+ *   else          the process or the daemon is short of descriptors or memory */
 int vb_cm_connect(struct vb_cm_connection **connection, struct vb_cm_refusal *refusal);
 /* The connection with this serial number, if it is still the one of this process. Otherwise NULL. */
 struct vb_cm_connection *vb_cm_connected(uint64_t serial);

@@ -18,10 +18,15 @@
 #include "src/verbs/shim/libc_next.h"
 
 /* --- opening ---------------------------------------------------------------------------------- */
-static void explain(const struct vb_cm_refusal *r)
+static void explain(const struct vb_cm_refusal *r, int rc)
 {
     static atomic_flag given = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&given))
+    if (atomic_flag_test_and_set(&given))
+        return;
+    if (rc == -EDQUOT)
+        fprintf(stderr, "pumice: rdma_cm (connection management): the daemon at %s refuses a connection: %s\n", r->path,
+                r->why);
+    else
         fprintf(stderr,
                 "pumice: rdma_cm (connection management) is not available: the daemon at %s does not offer it%s%s. Use "
                 "`pumice run` and the library of one installation.\n",
@@ -31,11 +36,11 @@ static void explain(const struct vb_cm_refusal *r)
 static int open_channel(int flags)
 {
     struct vb_cm_channel *ch;
-    struct vb_cm_refusal refusal;
+    struct vb_cm_refusal refusal = {.why = ""};
     int fd;
     int rc = vb_cm_channel_create(&ch, &fd, &refusal);
-    if (rc == -EPROTONOSUPPORT)
-        explain(&refusal);
+    if (rc == -EPROTONOSUPPORT || (rc == -EDQUOT && refusal.why[0]))
+        explain(&refusal, rc);
     if (rc)
         return rc == -EPROTONOSUPPORT || rc == -ENOTCONN ? -ENOENT : rc;
     if (!(flags & O_CLOEXEC))

@@ -9,9 +9,12 @@
  *   member silent      opens connections, of which all but one ask for nothing, and tells which the daemon closes */
 #include <fcntl.h>
 #include <pthread.h>
+#include <rdma/rdma_user_cm.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "pumice/abi.h"
 #include "tests/verbs/vt.h"
@@ -215,6 +218,82 @@ static int drop_group(void *o)
     return ibv_detach_mcast(ud, &gid, 0);
 }
 
+/* Connection management: the client library answers for this file, which librdmacm opens. */
+#define CM_FILE "/dev/infiniband/rdma_cm"
+
+static void *make_cm_channel(unsigned i)
+{
+    int fd = open(CM_FILE, O_RDWR | O_CLOEXEC);
+    (void)i;
+    return fd < 0 ? NULL : (void *)(intptr_t)fd;
+}
+
+static int drop_cm_channel(void *o)
+{
+    return close((int)(intptr_t)o);
+}
+
+/* A process has one connection. So each object is a process. */
+static void *make_cm_connection(unsigned i)
+{
+    int report[2], error = 0;
+    need(pipe(report) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        error = make_cm_channel(i) ? 0 : errno;
+        (void)!write(report[1], &error, sizeof(error));
+        close(report[1]);
+        pause();
+        _exit(0);
+    }
+    close(report[1]);
+    need(read(report[0], &error, sizeof(error)) == sizeof(error));
+    close(report[0]);
+    if (error) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    errno = error;
+    return error ? NULL : (void *)(intptr_t)pid;
+}
+
+static int drop_cm_connection(void *o)
+{
+    kill((pid_t)(intptr_t)o, SIGKILL);
+    return waitpid((pid_t)(intptr_t)o, NULL, 0) > 0 ? 0 : -1;
+}
+
+static int cm_channel = -1;
+
+/* The command and its answer are as those of the kernel. */
+static int cm_command(uint32_t number, const void *in, size_t len, size_t out)
+{
+    struct {
+        struct rdma_ucm_cmd_hdr head;
+        char body[64];
+    } c = {.head = {number, (uint16_t)len, (uint16_t)out}};
+    memcpy(c.body, in, len);
+    return write(cm_channel, &c, sizeof(c.head) + len) < 0 ? -1 : 0;
+}
+
+static void *make_cm_id(unsigned i)
+{
+    struct rdma_ucm_create_id_resp rep = {0};
+    struct rdma_ucm_create_id in = {.uid = i, .response = (uintptr_t)&rep, .ps = RDMA_PS_TCP, .qp_type = IBV_QPT_RC};
+    if (cm_channel < 0)
+        need((cm_channel = open(CM_FILE, O_RDWR | O_CLOEXEC)) >= 0);
+    if (cm_command(RDMA_USER_CM_CMD_CREATE_ID, &in, sizeof(in), sizeof(rep)) != 0)
+        return NULL;
+    return (void *)((uintptr_t)rep.id + 1); /* 0 is an ID, too */
+}
+
+static int drop_cm_id(void *o)
+{
+    struct rdma_ucm_destroy_id_resp rep;
+    struct rdma_ucm_destroy_id in = {.response = (uintptr_t)&rep, .id = (uint32_t)((uintptr_t)o - 1)};
+    return cm_command(RDMA_USER_CM_CMD_DESTROY_ID, &in, sizeof(in), sizeof(rep));
+}
+
 /* clang-format off */
 static const struct kind {
     const char *name;
@@ -233,6 +312,9 @@ static const struct kind {
     {"channels",    make_channel,    drop_channel,    "c"},
     {"xrcds",       make_xrcd,       drop_xrcd,       "c"},
     {"groups",      make_group,      drop_group,      "cpqu"},
+    {"cm-connections", make_cm_connection, drop_cm_connection, ""},
+    {"cm-channels", make_cm_channel, drop_cm_channel, ""},
+    {"cm-ids",      make_cm_id,      drop_cm_id,      ""},
     {"mappings",    make_cq,         drop_cq,         "c"},
     {"descriptors", make_channel,    drop_channel,    "c"},
     {"bytes",       make_cq,         drop_cq,         "c"},
