@@ -195,7 +195,7 @@ $(IDLE_QPS): $(call obj,tests/bench/idle_qps.c)
 CONTROL_PAUSE := $(BUILD)/tests/bench/control_pause
 $(CONTROL_PAUSE): $(call obj,tests/bench/control_pause.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lsystemd -lm -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lseccomp -lsystemd -lm -lpthread
 
 # The benchmark of layouts, compared with lists and packing.
 LAYOUT_BENCH := $(BUILD)/tests/bench/layout
