@@ -12,6 +12,8 @@
 
 #include "daemon/base/clock.h"
 
+#define LANES (FD_CLOSER_USERS + 1)
+#define OWN_LANE FD_CLOSER_USERS /* of sockets that hold nothing of a user */
 #define IDLE_S 10 /* a thread without work ends after this time */
 
 struct waiting_fd {
@@ -30,7 +32,7 @@ struct lane {
 static struct {
     pthread_mutex_t lock; /* never held during a close() */
     pthread_cond_t work;
-    struct lane lane[FD_CLOSER_USERS];
+    struct lane lane[LANES];
     unsigned next; /* the lane to look at first, so that lanes take turns */
     unsigned threads, idle;
 } c = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -45,7 +47,7 @@ static void init(void)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&c.work, &attr);
     pthread_condattr_destroy(&attr);
-    for (unsigned i = 0; i < FD_CLOSER_USERS; i++)
+    for (unsigned i = 0; i < LANES; i++)
         STAILQ_INIT(&c.lane[i].waiting);
 }
 
@@ -94,7 +96,7 @@ static void wake(void)
 
 static bool is_work_left(void)
 {
-    for (unsigned i = 0; i < FD_CLOSER_USERS; i++) {
+    for (unsigned i = 0; i < LANES; i++) {
         if (turn_of(&c.lane[i]))
             return true;
     }
@@ -104,8 +106,8 @@ static bool is_work_left(void)
 /* Closes one descriptor. False: none may be closed now. */
 static bool close_next(void)
 {
-    for (unsigned i = 0; i < FD_CLOSER_USERS; i++) {
-        struct lane *l = &c.lane[c.next++ % FD_CLOSER_USERS];
+    for (unsigned i = 0; i < LANES; i++) {
+        struct lane *l = &c.lane[c.next++ % LANES];
         uint64_t *since = turn_of(l);
 
         if (!since)
@@ -153,10 +155,9 @@ static void *run(void *arg)
 
 /* --- calls ------------------------------------------------------------------------------------- */
 
-void fd_closer_close(int fd, uid_t owner)
+static void close_later(int fd, struct lane *l)
 {
     struct waiting_fd *w = malloc(sizeof(*w));
-    struct lane *l = lane_of(owner);
 
     if (!w) {
         close(fd); /* it may block, but an open descriptor would never be closed */
@@ -172,10 +173,26 @@ void fd_closer_close(int fd, uid_t owner)
     pthread_mutex_unlock(&c.lock);
 }
 
+void fd_closer_close(int fd, uid_t owner)
+{
+    close_later(fd, lane_of(owner));
+}
+
+/* Are there messages that nobody has read? Only they can hold descriptors. Nothing comes after a shutdown. An empty
+ * message looks like the end of the connection, but with this option each message also has the numbers of its sender, for
+ * which there is no room here. */
+static bool has_messages(int fd)
+{
+    struct msghdr m = {.msg_iov = NULL};
+    int on = 1;
+
+    return setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0 ||
+           recvmsg(fd, &m, MSG_DONTWAIT | MSG_PEEK) != 0 || m.msg_flags & MSG_CTRUNC;
+}
+
 void fd_closer_close_socket(int fd, uid_t owner)
 {
-    shutdown(fd, SHUT_RDWR);
-    fd_closer_close(fd, owner);
+    close_later(fd, shutdown(fd, SHUT_RDWR) == 0 && !has_messages(fd) ? &c.lane[OWN_LANE] : lane_of(owner));
 }
 
 static bool is_stuck(uint64_t since, uint64_t now)
@@ -203,7 +220,7 @@ struct fd_closer_counts fd_closer_counts(void)
     uint64_t now = clock_ns();
 
     pthread_mutex_lock(&c.lock);
-    for (unsigned i = 0; i < FD_CLOSER_USERS; i++) {
+    for (unsigned i = 0; i < LANES; i++) {
         n.waiting += c.lane[i].num_waiting;
         for (unsigned k = 0; k < FD_CLOSER_PER_USER; k++) {
             n.waiting += c.lane[i].since[k] != 0;

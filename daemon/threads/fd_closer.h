@@ -23,7 +23,8 @@
  * block. If there is no memory or no thread, the descriptor waits for a later call, or is closed here. */
 void fd_closer_close(int fd, uid_t owner);
 /* Takes a connected socket: ends the connection now, and closes the socket later. Unread messages in it may hold
- * descriptors, which are closed with it. */
+ * descriptors, which are closed with it. Without such messages, the socket does not wait for other descriptors of the
+ * user. */
 void fd_closer_close_socket(int fd, uid_t owner);
 
 /* True if the daemon should take no further descriptors from this user: those that it sent earlier can't be closed. */

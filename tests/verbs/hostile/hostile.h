@@ -190,6 +190,24 @@ static inline bool hostile_bystander(const struct hostile *h)
     return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
+/* The number that the status of the daemon has for a name. */
+static inline long hostile_status_number(const struct hostile *h, const char *name)
+{
+    char command[512], line[256], *at = NULL;
+    long n = -1;
+
+    snprintf(command, sizeof(command), "%s/bin/pumice status --json --socket %s", getenv("VT_BUILD"), h->socket);
+    FILE *f = popen(command, "r");
+    while (f && fgets(line, sizeof(line), f)) {
+        at = strstr(line, name);
+        if (at)
+            n = strtol(at + strlen(name) + 2, NULL, 10); /* behind the quote and the colon */
+    }
+    if (f)
+        pclose(f);
+    return n;
+}
+
 static int hostile_ask = -1, hostile_answer = -1; /* pipes to and from the process that started the attack */
 
 /* For an attack: stops the daemon with SIGSTOP, or lets it go on. So what happens in between happens before the daemon

@@ -134,6 +134,21 @@ static void too_many(const struct hostile *h)
     ok(hostile_answers(h, PM_OP_LIST), "it still answers the same user");
 }
 
+/* While the threads that close the descriptors of a user are stuck, the user opens and ends connections. Their sockets do not
+ * wait for these threads: otherwise the daemon would soon have no descriptors left for anybody. */
+static void connections_meanwhile(const struct hostile *h)
+{
+    int sock = hostile_connect(h);
+
+    send_lingering(sock, PM_OP_LIST, NULL, 0, 4);
+    need(hostile_reply(sock, NULL, 0) == 0);
+    for (unsigned i = 0; i < 200; i++)
+        need(hostile_answers(h, PM_OP_LIST));
+    long waiting = hostile_status_number(h, "\"fds_closing\"");
+    printf("# %ld descriptors wait\n", waiting);
+    ok(waiting >= 0 && waiting < 50, "ended connections leave no descriptors behind");
+}
+
 int main(void)
 {
     struct hostile h;
@@ -147,6 +162,7 @@ int main(void)
     hostile_attack(&h, as_an_xrc_domain, "a socket in the place of an XRC domain's file");
     hostile_attack(&h, unread, "messages with sockets that nobody reads");
     hostile_attack(&h, too_many, "many sockets");
+    hostile_attack(&h, connections_meanwhile, "connections while descriptors can't be closed");
     ok(hostile_stop(&h), "the daemon ends");
     return vt_failed;
 }

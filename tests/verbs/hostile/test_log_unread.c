@@ -30,24 +30,6 @@ static void long_lines(const struct hostile *h)
     close(sock);
 }
 
-/* The number that the status of the daemon has for a name. */
-static long status_number(const struct hostile *h, const char *name)
-{
-    char command[512], line[256], *at = NULL;
-    long n = -1;
-
-    snprintf(command, sizeof(command), "%s/bin/pumice status --json --socket %s", getenv("VT_BUILD"), h->socket);
-    FILE *f = popen(command, "r");
-    while (f && fgets(line, sizeof(line), f)) {
-        at = strstr(line, name);
-        if (at)
-            n = strtol(at + strlen(name) + 2, NULL, 10); /* behind the quote and the colon */
-    }
-    if (f)
-        pclose(f);
-    return n;
-}
-
 /* Reads until the log reports dropped lines. */
 static bool reports(int fd)
 {
@@ -88,7 +70,7 @@ int main(void)
     hostile_attack(&h, sessions, "the log is full");
     long_lines(&h);
     ok(hostile_bystander(&h), "a bystander is served");
-    ok(status_number(&h, "\"log_dropped\"") > 0, "the status counts the dropped lines");
+    ok(hostile_status_number(&h, "\"log_dropped\"") > 0, "the status counts the dropped lines");
     ok(reports(log[0]), "the log reports them when somebody reads it");
     ok(hostile_stop(&h), "the daemon ends");
     return vt_failed;
