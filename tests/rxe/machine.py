@@ -36,9 +36,12 @@ class GuestProcess:
             f.write(script + command + "\n")
         if not guest.alive():
             raise labs.Trouble("the guest has ended:\n" + guest.log())
-        pipe = os.open(os.path.join(guest.dir, "command.in"), os.O_WRONLY | os.O_NONBLOCK)  # it fails if nobody reads
-        os.write(pipe, (self.id + "\n").encode())
-        os.close(pipe)
+        try:
+            pipe = os.open(os.path.join(guest.dir, "command.in"), os.O_WRONLY | os.O_NONBLOCK)  # it fails if nobody reads
+        except OSError as e:
+            raise labs.Trouble(f"the guest takes no commands ({e.strerror}):\n" + guest.log()) from e
+        with os.fdopen(pipe, "wb", buffering=0) as f:
+            f.write((self.id + "\n").encode())
 
     def alive(self):
         return not os.path.exists(self.base + ".rc")
@@ -72,9 +75,13 @@ class GuestProcess:
         self.guest.run(f"kill -{number:d} -- -$(cat /guest/queue/{self.id}.pid) || true", 20)
 
     def kill(self):
+        """A guest that has ended, or takes no more commands, has no process to kill: Machine.close() ends it."""
         if self.alive() and self.guest.alive():
-            self.signal(signal.SIGKILL)
-            self.wait(10)
+            try:
+                self.signal(signal.SIGKILL)
+                self.wait(10)
+            except labs.Trouble as e:
+                print(f"not killed: {self.line}: {e}", flush=True)
 
     stop = kill
 
@@ -225,9 +232,11 @@ class Machine(labs.Lab):
         self.netem("loss 100%" if side == "rxe" else "")
 
     def close(self):
-        super().close()
-        if hasattr(self, "guest"):
-            self.guest.stop()
+        try:
+            super().close()
+        finally:
+            if hasattr(self, "guest"):
+                self.guest.stop()
 
 
 def parse_gids(text):

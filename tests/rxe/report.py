@@ -53,7 +53,7 @@ def by_name(results):
 
 
 def print_summary(results, seconds):
-    width = max(len(r.name) for r in results)
+    width = max((len(r.name) for r in results), default=4)
     print(f"\n{'case':{width}}  {'Pumice is the client':20}  Pumice is the server")
     for name, roles in by_name(results).items():
         cells = [roles[role].text() if role in roles else "-" for role in ("client", "server")]

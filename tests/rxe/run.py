@@ -45,8 +45,9 @@ def matches(name, patterns):
 class Runner:
     def __init__(self, args, build):
         self.args, self.build = args, build
-        self.machine = None
+        self.machine, self.about = None, None
         self.results = []  # report.Result
+        self.stopped = False  # the guest ended before the last case
         self.program = {"rdma_endurance": build.verbs_test("rdma_endurance"), "odd": os.path.join(build.dir, "tests", "rxe", "odd")}
 
     # --- one pair of programs ---
@@ -146,6 +147,7 @@ class Runner:
         alone = [n for n in todo if fnmatch.fnmatchcase(n, table.ODD_ALONE)]
         todo = [n for n in todo if n not in alone] + alone
         while todo:
+            self.need_guest()
             some = [n for n in todo if n not in alone] or todo[:1]
             try:
                 outputs, trouble, logs = self.pair(role, ["odd", "-k", ",".join(some)], six, 10 + 2 * len(some), ["odd"])
@@ -166,6 +168,11 @@ class Runner:
         return subprocess.run([self.program["odd"], "-l"], capture_output=True, text=True, check=True).stdout.split()
 
     # --- results ---
+
+    def need_guest(self):
+        """Without the guest, the remaining cases would say nothing about Pumice."""
+        if not self.machine.guest.alive():
+            raise labs.Trouble("the guest has ended:\n" + self.machine.guest.log())
 
     def judge(self, name, role, held, text, seconds, traffic=""):
         known = deviations.find(name, role)
@@ -195,18 +202,21 @@ class Runner:
         try:
             kernel = self.machine.guest.run("uname -r").strip()
             print(f"Linux {kernel} in the guest\n", flush=True)
-            about = report.About(kernel, self.machine.guest.run("dpkg-query -W -f '${Version}' rdma-core").strip(), datetime.date.today().isoformat())
+            self.about = report.About(kernel, self.machine.guest.run("dpkg-query -W -f '${Version}' rdma-core").strip(), datetime.date.today().isoformat())
             for group, six in FAMILIES:
                 for role in roles:
                     for case in table.all_cases():
                         if case.name in chosen and case.six == six:
+                            self.need_guest()
                             self.run_program(case, role)
                     self.run_odd(group, six, chosen, role)
+        except labs.Trouble as e:
+            print(f"the remaining cases are not run: {e}", flush=True)
+            self.stopped = True
         finally:
             self.machine.close()
             if self.args.save and self.results:
-                report.save(self.args.save, self.results, about)
-        return about
+                report.save(self.args.save, self.results, self.about)
 
 
 def parse():
@@ -241,10 +251,10 @@ def main():
     labs.end_when_told()
     start = time.monotonic()
     if args.load:
-        results, about = report.load(args.load)
+        results, runner.about = report.load(args.load)
     else:
         try:
-            about = runner.run()
+            runner.run()
         except labs.Unavailable as e:
             print(f"skip: {e}")
             return 77
@@ -256,8 +266,8 @@ def main():
         print(f"{args.write} is not written: {len(missing)} of {len(wanted)} results are missing, for example {sorted(missing)[0]}")
         return 2
     if args.write:
-        report.write(args.write, results, about)
-    return 1 if any(r.verdict == "failed" for r in results) else 0
+        report.write(args.write, results, runner.about)
+    return 1 if runner.stopped or any(r.verdict == "failed" for r in results) else 0
 
 
 if __name__ == "__main__":

@@ -74,6 +74,7 @@ PERFTEST = [
     (("ib_send_bw", "ib_write_bw"), "mtu-2048", ["-m", "2048"], False),
     (("ib_read_bw",), "mtu-2048", ["-m", "2048"] + O16, False),
     (("ib_send_bw",), "10-mebibytes", ["-s", "1048576", "-n", "10", "-m", "1024"], False),
+    (("ib_send_bw",), "bidirectional-10-mebibytes-4-qps", ["-b", "-q", "4", "-s", "1048576", "-n", "10", "-m", "1024"], False),
     (SEND, "multicast", ["-c", "UD", "-s", "1024", "-g", "-M", GROUP], False),
     (SEND, "xrc", ["-c", "XRC"], False),
 ]
