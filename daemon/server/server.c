@@ -420,8 +420,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct server *sv = w->data;
 
-    (void)loop;
-    (void)revents;
+    event_loop_rewatch(loop, w, revents);
     for (unsigned i = 0; i < ACCEPTS; i++) {
         int sock = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (sock < 0) {

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/event_loop.h"
 #include "daemon/base/log.h"
 
 /* The loop asks for readability, which a write end never has. epoll reports an error in any case. */
@@ -16,7 +17,7 @@ static void on_no_reader(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct cm_channel *ch = w->data;
 
-    (void)revents;
+    event_loop_rewatch(loop, w, revents);
     if (!ch->pipe.stuck && cm_pipe_has_reader(&ch->pipe))
         return;
     ev_io_stop(loop, w);
