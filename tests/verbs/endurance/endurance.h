@@ -26,7 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum op { OP_SEND, OP_SEND_IMM, OP_WRITE, OP_WRITE_IMM, OP_READ, OP_FAA, OP_CAS, OP_MAX };
+enum op { OP_SEND, OP_SEND_IMM, OP_WRITE, OP_WRITE_IMM, OP_READ, OP_FAA, OP_CAS, OP_BIND, OP_MAX };
+/* OP_BIND binds the client's window of type 2, or invalidates it if it is bound. */
 extern const char *const op_name[OP_MAX];
 
 enum transport {
@@ -83,6 +84,8 @@ extern struct state {
     struct ibv_srq *srq; /* NULL: receive requests go to qp */
     struct ibv_xrcd *xrcd;
     struct ibv_mr *mr;
+    struct ibv_mw *mw; /* client: the window that is bound and invalidated; NULL if no operation does it */
+    bool bound; /* by the requests posted so far */
     uint8_t *block, *scratch;
     uint64_t msg_at, target_at, source_at, atomic_at, credit_at, size; /* offsets in the block */
     uint32_t slot_size, inline_max;

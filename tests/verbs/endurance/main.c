@@ -152,7 +152,7 @@ static const char usage[] =
     "  -g INDEX     GID index (0)                 -m BYTES  path MTU (1024)\n"
     "  -n COUNT     operations (10000)            -D SEC    for a time instead\n"
     "  -s, -S SIZE  smallest, largest (0, 65536)  -q DEPTH  window of operations, 8 to 4096 (32)\n"
-    "  -o LIST      send,send_imm,write,write_imm,read,faa,cas\n"
+    "  -o LIST      send,send_imm,write,write_imm,read,faa,cas,bind\n"
     "  -r SEED      (1)                           -u N      signal every Nth request (4)\n"
     "  -c NAME      transport: RC, SRQ, XRC, UC (RC)\n"
     "  -e           wait by completion events     -T SEC    give up after this long without progress (20)\n"

@@ -5,7 +5,7 @@
 
 #include "tests/verbs/endurance/endurance.h"
 
-const char *const op_name[OP_MAX] = {"send", "send_imm", "write", "write_imm", "read", "faa", "cas"};
+const char *const op_name[OP_MAX] = {"send", "send_imm", "write", "write_imm", "read", "faa", "cas", "bind"};
 
 uint64_t mix(uint64_t x)
 {
@@ -47,6 +47,8 @@ struct operation operation_get(uint64_t k)
     o.size = par.min_size + (uint32_t)(r2 % ((r2 >> 40 & 1) ? span : span < 256 ? span : 256));
     if (o.op == OP_FAA || o.op == OP_CAS)
         o.size = 8;
+    if (o.op == OP_BIND)
+        o.size = 0;
     o.word = (uint32_t)(r3 % ATOMIC_WORDS);
     o.source = r3 % (st.slot_size - o.size + 1);
     o.cut = o.size == 0 ? 0 : (uint32_t)(r3 >> 20) % (o.size + 1);

@@ -63,6 +63,7 @@ void objects_create(void)
 {
     pthread_t thread;
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    bool binds = opt.host != NULL && (par.ops & 1u << OP_BIND);
 
     device_open();
     if (pthread_create(&thread, NULL, async_main, NULL) != 0)
@@ -72,8 +73,10 @@ void objects_create(void)
         die("completion channel");
     if ((st.pd = ibv_alloc_pd(st.ctx)) == NULL)
         die("protection domain");
-    if ((st.mr = ibv_reg_mr(st.pd, st.block, st.size, access)) == NULL)
+    if ((st.mr = ibv_reg_mr(st.pd, st.block, st.size, access | (binds ? IBV_ACCESS_MW_BIND : 0))) == NULL)
         die("memory region");
+    if (binds && (st.mw = ibv_alloc_mw(st.pd, IBV_MW_TYPE_2)) == NULL)
+        die("memory window (without them: -o with all operations but bind)");
     if ((st.cq = ibv_create_cq(st.ctx, (int)par.depth * 4, NULL, st.channel, 0)) == NULL)
         die("completion queue");
     if (opt.events && ibv_req_notify_cq(st.cq, 0) != 0)
@@ -84,6 +87,8 @@ void objects_create(void)
 void objects_destroy(void)
 {
     transport_destroy();
+    if (st.mw && ibv_dealloc_mw(st.mw))
+        die("destroy");
     if (ibv_destroy_cq(st.cq) || ibv_dereg_mr(st.mr) || ibv_dealloc_pd(st.pd) ||
         (st.channel && ibv_destroy_comp_channel(st.channel)))
         die("destroy");

@@ -35,6 +35,27 @@ static bool post_send(struct ibv_send_wr *wr)
     return false;
 }
 
+/* Each bind has another key. The window covers another part of the block each time. */
+static void window_request(struct ibv_send_wr *wr, uint64_t k)
+{
+    uint64_t part = mix(k) % st.size;
+
+    wr->num_sge = 0;
+    wr->opcode = st.bound ? IBV_WR_LOCAL_INV : IBV_WR_BIND_MW;
+    if (st.bound) {
+        wr->invalidate_rkey = st.mw->rkey;
+    } else {
+        st.mw->rkey = ibv_inc_rkey(st.mw->rkey);
+        wr->bind_mw.mw = st.mw;
+        wr->bind_mw.rkey = st.mw->rkey;
+        wr->bind_mw.bind_info = (struct ibv_mw_bind_info){.mr = st.mr,
+                                                          .addr = (uintptr_t)st.block + part,
+                                                          .length = st.size - part,
+                                                          .mw_access_flags = IBV_ACCESS_REMOTE_READ};
+    }
+    st.bound = !st.bound;
+}
+
 void issue(uint64_t k)
 {
     struct operation o = operation_get(k);
@@ -45,13 +66,18 @@ void issue(uint64_t k)
     struct ibv_send_wr wr = {.wr_id = k, .sg_list = sge, .num_sge = 2, .imm_data = htonl((uint32_t)k)};
     static const enum ibv_wr_opcode code[OP_MAX] = {
         IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,        IBV_WR_RDMA_WRITE,         IBV_WR_RDMA_WRITE_WITH_IMM,
-        IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+        IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_BIND_MW,
     };
 
     wr.opcode = code[o.op];
     wr.send_flags = (o.solicited ? IBV_SEND_SOLICITED : 0) | (o.fence ? IBV_SEND_FENCE : 0);
     if (k % (uint64_t)opt.signal_every == 0 || is_sync(k))
         wr.send_flags |= IBV_SEND_SIGNALED;
+    if (o.op == OP_BIND) {
+        window_request(&wr, k);
+        post_send(&wr);
+        return;
+    }
     if (o.op < OP_READ) {
         pattern(local, o.size, k, 0);
         if (o.inlined && o.size <= st.inline_max)
@@ -88,7 +114,7 @@ static void finish(uint64_t k)
         printf("wrong data: operation %llu read size %u\n", (unsigned long long)k, o.size);
         exit(EXIT_DATA);
     }
-    if (o.op < OP_FAA)
+    if (o.op != OP_FAA && o.op != OP_CAS)
         return;
     memcpy(&value, local, 8);
     if (value != st.expect[k % par.depth]) {
