@@ -213,6 +213,10 @@ $(BUILD)/tests/verbs/%: $(BUILD)/obj/tests/verbs/%.o
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(VT_LIBS) -libverbs -lpthread
 $(filter $(BUILD)/tests/verbs/rdma_cm/%,$(VTEST_BIN)): VT_LIBS = -lrdmacm
+# These programs make packets themselves.
+WIRE_TESTS := $(filter $(BUILD)/tests/verbs/wire/%_wire,$(VTEST_BIN))
+$(WIRE_TESTS): $(LIBWIRE)
+$(WIRE_TESTS): VT_LIBS = $(LIBWIRE) -lisal
 LAYOUT_TESTS := $(filter $(BUILD)/tests/verbs/layout/%,$(VTEST_BIN))
 $(LAYOUT_TESTS): $(DV_SO)
 $(LAYOUT_TESTS): VT_LIBS = $(DV_SO) -Wl,-rpath,$(abspath $(dir $(DV_SO)))
@@ -503,7 +507,7 @@ bench-layout: deps
 
 # --- the source tree -------------------------------------------------------------------------------------------------
 C_FILES = $(shell find wire daemon pcap include src tests examples -name '*.[ch]')
-MAN_PAGES = $(wildcard docs/man/*.[1-8])
+MAN_PAGES = $(wildcard docs/man/*.[1-8] docs/man/man3/*.3)
 
 .PHONY: check-pure check-spdx check-man check-docs check-format format
 check-pure: $(LIBCORE) $(LIBWIRE)

@@ -14,8 +14,13 @@
 # reason. A test that can do only a part of its checks prints a line "# skipped: PART: WHY" for each part that it skips. Skipped tests and
 # skipped parts are counted, and listed at the end. The output of each test is in $BUILD/log; that of a failed one is shown.
 # The exit code is 0 if nothing failed. The totals are a line "N passed ..., N skipped, N failed, in N s"; the names of what failed follow.
+#
+# Tests run side by side in lanes, each in a network namespace of its own, so that no address or port of one is in the way of another. The
+# longest begin first. A test whose source has a line "# alone: WHY" or "// alone: WHY" runs at the end, when nothing else runs.
 # From the environment:
 #   BUILD         the folder of the build (build)
+#   LANES         tests that run at a time: 2, or 1 on a machine with one processor, with a sanitizer, or where this user can't make
+#                 network namespaces. With 1, tests run in the order above
 #   ONLY          patterns, separated by |: run only the tests whose names match one of them. A pattern without a test is a failure
 #   SANITIZED     not empty: this is a build with a sanitizer
 #   SIM_ARGS      arguments for the simulator
@@ -32,6 +37,17 @@ mkdir -p "$logs"
 passed=0 failed=0 skipped=0 criterion=0
 failures=
 skips=() # a line "name: why" for each test and each part that is skipped
+
+# The command before that of a test in a lane: a network namespace of its own, with the loopback device
+# shellcheck disable=SC2016
+separate=(unshare --net sh -c 'ip link set lo up && exec "$@"' sh)
+"${separate[@]}" true 2>/dev/null || separate=()
+if [ -z "${LANES:-}" ]; then
+    LANES=2
+    [ "$(nproc)" -ge 2 ] && [ ${#separate[@]} -gt 0 ] && [ -z "${SANITIZED:-}" ] || LANES=1
+fi
+[ "$LANES" -gt 1 ] || separate=()
+export LANES # for tests that use all processors
 
 # chosen NAME: does it match ONLY? Remembers which patterns of ONLY have matched.
 unmatched=()
@@ -56,27 +72,35 @@ skip()
     printf '%-44s skip  %s\n' "$1" "$2"
 }
 
-# try NAME COMMAND...; with live=yes its output is shown as it comes
-live=
-try()
+# perform LOG COMMAND...: runs the command of a test for at most $limit seconds. Its output goes to the log, its exit code and its seconds to
+# LOG.result.
+perform()
 {
-    local name=$1 log status seconds part why note="" parts=() start=$EPOCHREALTIME
+    local log=$1 status start=$EPOCHREALTIME
     shift
-    chosen "$name" || return
-    log=$logs/${name//\//-}.log
-    if [ -n "$live" ]; then
-        echo "$name:"
+    if [ -n "$live" ] && [ "$LANES" -le 1 ]; then
         timeout --kill-after=10 "$limit" "$@" </dev/null 2>&1 | tee "$log" | sed 's/^/    /'
         status=${PIPESTATUS[0]}
-    fi
-    printf '%-44s ' "$name"
-    if [ -z "$live" ]; then
+    else
         timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null
         status=$?
     fi
-    seconds=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
-    [ $status -eq 124 ] && echo "(no end after $limit s)" >>"$log"
-    if [ $status -ne 77 ]; then
+    [ "$status" -ne 124 ] || echo "(no end after $limit s)" >>"$log"
+    awk -v status="$status" -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%d %.1f\n", status, b - a }' >"$log.result"
+}
+
+# report NAME LOG: prints the line of a test that has ended, and counts it
+report()
+{
+    local name=$1 log=$2 status=1 seconds=0 part why note="" parts=()
+    read -r status seconds <"$log.result"
+    rm -f "$log.result"
+    if [ -n "$live" ] && [ "$LANES" -gt 1 ]; then
+        echo "$name:"
+        sed 's/^/    /' "$log"
+    fi
+    printf '%-44s ' "$name"
+    if [ "$status" -ne 77 ]; then
         mapfile -t parts < <(sed -n 's/^# skipped: //p' "$log")
         for part in "${parts[@]}"; do
             skips+=("$name: $part")
@@ -111,6 +135,111 @@ try()
     esac
 }
 
+# try NAME COMMAND...: with one lane it runs the test, with more run_lanes does so later. The environment of the test must be in its command.
+# Before it may stand
+#   source=FILE    where the source of the test says whether it runs alone
+#   alone=yes      it runs alone
+#   live=yes       its whole output is shown: with one lane as it comes, else when it has ended
+#   limit=SECONDS  how long it may take
+names=() commands=() limits=() lives=() # of the tests, by number
+last=() # the numbers of those that run alone
+source= live= alone=
+try()
+{
+    local name=$1 number=${#names[@]}
+    shift
+    chosen "$name" || return
+    names+=("$name")
+    commands+=("$(printf '%q ' "$@")")
+    limits+=("$limit")
+    lives+=("$live")
+    if [ "$LANES" -le 1 ]; then
+        [ -z "$live" ] || echo "$name:"
+        begin 1 "$number"
+    elif [ -n "$alone" ] || { [ -n "$source" ] && grep -qE '^(#|//) alone: ' "$source"; }; then
+        last+=("$number")
+    fi
+}
+
+# The tests that take longest, the longest first. If one of them began late, the other lanes would be empty at the end.
+longest="sim/can_fail e2e/programs/run e2e/capture/captured e2e/programs/rdmacm e2e/programs/ipv6 e2e/programs/mpi_docs e2e/capture/messages
+    sim/sim e2e/programs/mpi e2e/capture/dissector e2e/daemon/hostile e2e/programs/ucx e2e/daemon/stuck e2e/capture/lint_live
+    e2e/capture/lint e2e/programs/odd e2e/capture/capture verbs/objects/test_limits e2e/daemon/quota verbs/layout/test_layout_life"
+
+declare -A running=() # the number of the test of each process in a lane
+
+log_of() # NUMBER
+{
+    echo "$logs/${names[$1]//\//-}.log"
+}
+
+# Waits until a test ends, and reports each that has.
+await()
+{
+    local process number some=
+    while [ -z "$some" ]; do
+        for process in "${!running[@]}"; do
+            kill -0 "$process" 2>/dev/null && continue
+            number=${running[$process]}
+            unset "running[$process]"
+            live=${lives[number]} report "${names[number]}" "$(log_of "$number")"
+            some=yes
+        done
+        [ -n "$some" ] || read -r -t 0.05 -u "$never" _
+    done
+}
+
+# begin LANES NUMBER...: starts these tests one after the other, at most so many at a time, and waits for all
+begin()
+{
+    local lanes=$1 number
+    shift
+    for number; do
+        while [ ${#running[@]} -ge "$lanes" ]; do
+            await
+        done
+        # With job control, because a process in the background without it ignores SIGINT.
+        set -m
+        (
+            limit=${limits[number]} live=${lives[number]}
+            eval "perform \"$(log_of "$number")\" \"\${separate[@]}\" ${commands[number]}"
+        ) {never}>&- &
+        running[$!]=$number
+        set +m
+    done
+    while [ ${#running[@]} -gt 0 ]; do
+        await
+    done
+}
+
+# The tests that wait run, those that must be alone at the end.
+run_lanes()
+{
+    local i name order=() rest=()
+    for name in $longest; do
+        for i in "${!names[@]}"; do
+            [ "$name" != "${names[i]}" ] || order+=("$i")
+        done
+    done
+    for i in "${!names[@]}"; do
+        [[ " ${order[*]} ${last[*]} " == *" $i "* ]] || rest+=("$i")
+    done
+    begin "$LANES" "${order[@]}" "${rest[@]}"
+    begin 1 "${last[@]}"
+}
+
+# Ends the tests that run: timeout(1), which passes it on.
+end_tests()
+{
+    local process
+    for process in "${!running[@]}"; do
+        pkill -P "$process"
+    done
+}
+trap 'end_tests; exit 130' INT
+trap 'end_tests; exit 143' TERM HUP
+exec {never}<> <(:) # nothing to read
+
 # programs FOLDER PATTERN: the programs in the build that have sources in this folder of tests or below it. (The build also has programs
 # of sources that are gone.)
 programs()
@@ -133,7 +262,7 @@ stage_check()
     try check/spdx tests/check_spdx.sh
     try check/format tests/check_format.sh
     try check/compat tests/check_compat.sh
-    try check/man tests/check_man.sh docs/man/*.[1-8]
+    try check/man tests/check_man.sh docs/man/*.[1-8] docs/man/man3/*.3
     try check/docs tests/check_docs.py
     try check/abi tests/check_abi.sh "$BUILD/lib/pumice/libibverbs.so.1"
     try check/units tests/check_units.py
@@ -144,7 +273,7 @@ stage_unit()
     local t name
     for t in $(programs unit 'test_*'); do
         name=${t#"$BUILD/tests/"}
-        built "$name" "$t" && try "$name" "$t" --short-filename
+        built "$name" "$t" && source=tests/$name.c try "$name" "$t" --short-filename
     done
 }
 
@@ -162,13 +291,14 @@ verbs_one()
     # Half a million control calls, one after the other: five times as fast if none has to wake up another processor.
     [ "${1##*/}" != test_limits ] || keep="taskset -c $(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)"
     # shellcheck disable=SC2016,SC2086
-    $keep bash -c 'tests/verbs/run.sh ${SANITIZED:+-p} -b "$BUILD" -a 127.20.$(($$ / 250 % 250)).$(($$ % 250 + 1)) "$0" | tee "$1"
+    $keep bash -c 'out=$(mktemp) || exit 1
+        tests/verbs/run.sh ${SANITIZED:+-p} -b "$BUILD" -a 127.20.$(($$ / 250 % 250)).$(($$ % 250 + 1)) "$0" | tee "$out"
         status=${PIPESTATUS[0]}
-        [ $status -eq 0 ] && grep -q "^# [^ ]* skipped$" "$1" && status=77
-        exit $status' "$1" "$logs/verbs.out"
+        [ $status -eq 0 ] && grep -q "^# [^ ]* skipped$" "$out" && status=77
+        rm -f "$out"
+        exit $status' "$1"
 }
 export -f verbs_one
-export logs
 
 # Tag matching again: with the way within a device leading through the socket, and as strict as the adapters are.
 verbs_legs()
@@ -177,14 +307,15 @@ verbs_legs()
     for t in $(programs verbs 'test_tm*'); do
         name=${t#"$BUILD/tests/"}
         [ -x "$t" ] || continue
-        VT_DAEMON="$BUILD/bin/pumiced --loopback wire" try "$name+wire" bash -c 'verbs_one "$0"' "$t"
-        VT_DAEMON="$BUILD/bin/pumiced --tm-profile mlx5" try "$name+mlx5" bash -c 'verbs_one "$0"' "$t"
+        source=tests/$name.c try "$name+wire" env VT_DAEMON="$BUILD/bin/pumiced --loopback wire" bash -c 'verbs_one "$0"' "$t"
+        source=tests/$name.c try "$name+mlx5" env VT_DAEMON="$BUILD/bin/pumiced --tm-profile mlx5" bash -c 'verbs_one "$0"' "$t"
     done
     t=$BUILD/tests/verbs/datapath/test_credits
-    [ ! -x "$t" ] || VT_CREDITS=1 VT_DAEMON="$BUILD/bin/pumiced --e2e-credits on" try "${t#"$BUILD/tests/"}+credits" bash -c 'verbs_one "$0"' "$t"
+    [ ! -x "$t" ] || try "${t#"$BUILD/tests/"}+credits" env VT_CREDITS=1 VT_DAEMON="$BUILD/bin/pumiced --e2e-credits on" bash -c 'verbs_one "$0"' "$t"
     # Memory of a FUSE file or of a userfaultfd has little time, even where other memory has a minute.
     t=$BUILD/tests/verbs/life/test_stuck_memory
-    VT_STUCK=served VT_DAEMON="$BUILD/bin/pumiced --memory-timeout 60000" try "${t#"$BUILD/tests/"}+served" bash -c 'verbs_one "$0"' "$t"
+    name=${t#"$BUILD/tests/"}
+    source=tests/$name.c try "$name+served" env VT_STUCK=served VT_DAEMON="$BUILD/bin/pumiced --memory-timeout 60000" bash -c 'verbs_one "$0"' "$t"
 }
 
 stage_verbs()
@@ -192,7 +323,7 @@ stage_verbs()
     local t name
     for t in $(programs verbs 'test_*'); do
         name=${t#"$BUILD/tests/"}
-        built "$name" "$t" && try "$name" bash -c 'verbs_one "$0"' "$t"
+        built "$name" "$t" && source=tests/$name.c try "$name" bash -c 'verbs_one "$0"' "$t"
     done
     verbs_legs
     if [ -n "${SANITIZED:-}" ]; then
@@ -212,10 +343,11 @@ stage_e2e()
             skip "$name" "it builds what it installs, or loads the library without the sanitizer's"
             continue
         fi
-        [ -x "$t" ] && try "$name" "$t"
+        [ -x "$t" ] && source=$t try "$name" "$t"
     done
     [ -n "${SANITIZED:-}" ] && long=3600
-    live=yes limit=${TEST_TIMEOUT:-$long} try e2e/programs/run tests/e2e/programs/run.py --build "$BUILD"
+    live=yes limit=${TEST_TIMEOUT:-$long} try e2e/programs/run tests/e2e/programs/run.py --build "$BUILD" --alone no
+    live=yes alone=yes try e2e/programs/alone tests/e2e/programs/run.py --build "$BUILD" --alone yes
 }
 
 stage_valgrind()
@@ -250,6 +382,7 @@ start=$SECONDS
 for stage; do
     "stage_$stage"
 done
+[ "$LANES" -le 1 ] || run_lanes
 echo
 if [ ${#skips[@]} -gt 0 ]; then
     echo "skipped:"

@@ -4,7 +4,8 @@
 # random exchanges within SEEDS seeds, or, for a fault that only a certain sequence shows, by a case. Prints a table; exit code 1 if a
 # fault gets away, or if the text that it replaces is no longer in the engine exactly once.
 # The engine is the one of the daemon (libcore.a), without the asserted invariants, which would catch some faults first.
-# Usage: tests/sim/can_fail.sh [FAULT...], after `make build/lib/libcore.a build/tests/sim/sim`. From the environment: BUILD, CC, SEEDS.
+# Usage: tests/sim/can_fail.sh [FAULT...], after `make build/lib/libcore.a build/tests/sim/sim`. From the environment: BUILD, CC, SEEDS; LANES,
+#        the number of tests that share the processors; COUNT=yes, to count for each fault the cases that fail.
 #        tests/sim/can_fail.sh --texts    only checks that the text of each fault is in the engine once; takes a second
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -19,7 +20,8 @@ if [ "${1:-}" = --texts ]; then
 fi
 wanted=" $* "
 missed=0
-processors=$(nproc)
+processors=$(($(nproc) / ${LANES:-1}))
+[ $processors -ge 1 ] || processors=1
 
 if ! $texts && nm "$BUILD/obj/tests/sim/prng.o" | grep -q '__asan\|__ubsan\|__tsan'; then
     echo "made for builds without sanitizers"
@@ -37,7 +39,7 @@ mutate()
     return 1
 }
 
-# The engine with text $3 of file $2 replaced by $4; a header's users are all compiled again.
+# The engine with text $3 of file $2 replaced by $4. All files that include a header are compiled again.
 build()
 {
     local dir=$out/$1 file=daemon/core/$2 f o objects=
@@ -46,7 +48,7 @@ build()
     mutate "$@" >"$dir/$file" || return 1
     for f in $sources; do
         o=$BUILD/obj/${f%.c}.o
-        if [ "$f" = "$file" ] || [[ $file == *.h ]]; then
+        if [ "$f" = "$file" ] || { [[ $file == *.h ]] && grep -qF "$file" "${o%.o}.d"; }; then
             o=$dir/$(echo "${f%.c}.o" | tr / _)
             [ "$f" = "$file" ] && f=$dir/$file
             $CC -D_GNU_SOURCE "-I$dir" -I. -Iinclude -std=gnu11 -O1 -w -c -o "$o" "$f" || return 1
@@ -74,7 +76,7 @@ fault()
 
 try() # the arguments of fault: prints the line of the table
 {
-    local log=$out/$1/log seeds=$SEEDS seed seen cases
+    local log=$out/$1/log seeds=$SEEDS seed seen cases=-
     build "$1" "$2" "$3" "$4" || return
     if [ "${5:-}" = tm ]; then
         timeout 120 "$out/$1/sim" --tm 1 500 1 >"$log" 2>&1
@@ -88,8 +90,11 @@ try() # the arguments of fault: prints the line of the table
     fi
     seed=$(sed -n 's/^FAILED  sim --\(seed\|tm\|cm\|slow\) \([0-9]*[^ ]*\).*/\2/p' "$log" | head -n 1)
     seen=$(sed -n '/^FAILED/{n;s/^ *//p;q}' "$log" | cut -c 1-110)
-    timeout 120 "$out/$1/sim" -n 0 --max-failures 1000000 --out "$out/$1" >"$log.cases" 2>/dev/null
-    cases=$(sed -n 's/^FAILED  sim --case \([a-z0-9-]*\).*/\1/p' "$log.cases" | sort -u | wc -l)
+    : >"$log.cases"
+    if [ "${5:-}" = case ] || [ -n "${COUNT:-}" ]; then
+        timeout 120 "$out/$1/sim" -n 0 --max-failures 1000000 --out "$out/$1" >"$log.cases" 2>/dev/null
+        cases=$(sed -n 's/^FAILED  sim --case \([a-z0-9-]*\).*/\1/p' "$log.cases" | sort -u | wc -l)
+    fi
     if [ -z "$seed" ] && { [ "${5:-}" != case ] || [ "$cases" -eq 0 ]; }; then
         seed=MISSED
     fi

@@ -22,7 +22,7 @@ int target_open_qp(struct session *s, const void *rq, struct control_reply *rp)
     if (!via)
         return control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
     if (!q || q->xrcd != via->xrcd)
-        return control_fail(rp, -ENOENT, "no XRC target 0x%06x in domain %u", r->qpn, r->xrcd);
+        return control_fail(rp, -EINVAL, "no XRC target 0x%06x in domain %u", r->qpn, r->xrcd);
     o = malloc(sizeof(*o));
     if (!o)
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");

@@ -34,7 +34,9 @@ for f in ./usr/bin/pumice ./usr/bin/pumiced ./usr/lib/pumice/libibverbs.so.1 ./u
 done
 grep -qx '\./\(usr/\)\?lib/systemd/system/pumiced.socket' "$work/main" || fail "pumice lacks the system's units"
 grep -qx '\./usr/lib/.*/wireshark/extcap/pumice-extcap' "$work/main" || fail "pumice lacks the extcap program"
-grep -qx './usr/include/pumice/layout.h' "$work/dev" && grep -qx './usr/lib/.*/pkgconfig/libpumice.pc' "$work/dev" || fail "libpumice-dev lacks files"
+grep -qx './usr/include/pumice/layout.h' "$work/dev" && grep -qx './usr/lib/.*/pkgconfig/libpumice.pc' "$work/dev" &&
+    grep -qx './usr/share/man/man3/pumice_bind_mw.3.gz' "$work/dev" || fail "libpumice-dev lacks files"
+grep -q '/man3/' "$work/main" && fail "pumice has the pages of libpumice-dev"
 grep -qE '\./usr/lib/[^/]*(/[^/]*)?/libibverbs' <(grep -v '/usr/lib/pumice/' "$work/main") && fail "a libibverbs where programs find it"
 dpkg-deb -I "$main" | grep -q 'Depends:.*libev4' || fail "dependencies: $(dpkg-deb -I "$main" | grep Depends)"
 dpkg-deb --ctrl-tarfile "$main" | tar -xO ./postinst | grep -q 'systemd-sysusers' || fail "nobody makes the user pumice"

@@ -31,6 +31,7 @@ class Case:
     timeout: float = 60
     check: tuple = ()  # functions of (output of the server or the single, output of the client, case)
     lab: bool = True  # False: python makes its own daemons
+    alone: bool = False  # it measures how long or how often daemons run: nothing else should
 
 
 # --- checks --------------------------------------------------------------------------------------------------------------
@@ -294,6 +295,7 @@ ALONE = [ # no daemon runs, or it is to fail
 ]
 
 
+MEASURED = (special.sleeping_daemon, special.idle_cpu, special.idle_cpu_with_clients)
 MAY_KILL_DAEMON = (special.kill_daemon, programs.asyncwatch)
 
 
@@ -314,7 +316,7 @@ def all_cases():
                                      ("rdma_endurance", ["-n", "2000"], (endurance_done,))):
             cases.append(Case(f"{name}/{program}", topology, server=[program] + args, client=[program] + args, check=check, **common))
     for name, function, topology, options, user, quick, timeout in PYTHON:
-        cases.append(Case(name, topology, python=function, options=options, user=user, quick=quick, timeout=timeout))
+        cases.append(Case(name, topology, python=function, options=options, user=user, quick=quick, timeout=timeout, alone=function in MEASURED))
     for name, function, quick in ALONE:
         cases.append(Case(name, "none", python=function, quick=quick, lab=False))
     return cases

@@ -92,8 +92,10 @@ class Runner(runner.Runner):
 
 
 def main():
-    args = Runner.parser(__doc__).parse_args()
-    return Runner.main(args, [c for c in table.all_cases() if args.full or c.quick])
+    parser = Runner.parser(__doc__)
+    parser.add_argument("--alone", choices=("yes", "no"), help="only cases that need the machine alone, or none of them")
+    args = parser.parse_args()
+    return Runner.main(args, [c for c in table.all_cases() if (args.full or c.quick) and args.alone in (None, "yes" if c.alone else "no")])
 
 
 if __name__ == "__main__":

@@ -202,6 +202,7 @@ int main(void)
     for (; n < wanted && silent + naks == n && empty && same; n++) {
         int status = kill_one(n);
         silent += status == IBV_WC_RETRY_EXC_ERR;
+        /* Keys go before memory does. How far the end of the process has come decides about the NAK. */
         naks += status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR;
         empty = becomes_empty();
         if (n == 0)

@@ -56,7 +56,7 @@ static bool same(struct ibv_context *c1, struct ibv_xrcd *x1, struct ibv_context
     if (other)
         need(other->qp_num == qp->qp_num && other->qp_context == &one && ibv_destroy_qp(other) == 0);
     else
-        need(errno == ENOENT || errno == EINVAL);
+        need(vt_none(other, EINVAL));
     need(ibv_destroy_qp(qp) == 0);
     return is;
 }
@@ -124,7 +124,7 @@ static void busy(void)
         if (!ok(vt_none(ibv_create_srq_ex(one, &b), EINVAL), "an XRC SRQ without PD, domain or CQ: EINVAL"))
             break;
     }
-    ok(!open_qp(one, x, 0xabcdef) && (errno == ENOENT || errno == EINVAL), "opening a QP that is not there fails");
+    ok(vt_none(open_qp(one, x, 0xabcdef), EINVAL), "opening a QP that is not there: EINVAL, as on Linux");
     ok(ibv_close_xrcd(x) == 0 && vt_end_close(&e), "close");
 }
 

@@ -331,8 +331,8 @@ Test(xrc_traffic, only_members_of_the_domain_open_a_target)
     struct session *s = fixture_session(&f);
     uint32_t other = (uint32_t)open_domain(s, -1, O_CREAT);
 
-    cr_assert_eq(open_target(s, other, target), -ENOENT, "in another domain");
-    cr_assert_eq(open_target(receiver, recv_xrcd, ini.rep.qpn), -ENOENT, "no target");
+    cr_assert_eq(open_target(s, other, target), -EINVAL, "in another domain");
+    cr_assert_eq(open_target(receiver, recv_xrcd, ini.rep.qpn), -EINVAL, "no target");
     cr_assert_eq(open_target(receiver, recv_xrcd + 5, target), -EINVAL);
     cr_assert_eq(modify(receiver, target, QPS_ERR, 0, 0), -EINVAL, "not opened yet");
     cr_assert_eq(on_handle(receiver, PM_OP_DESTROY_QP, target), -EINVAL);
