@@ -82,19 +82,26 @@ is "lanes: what runs at the end" "$(tail -n 2 "$dir/notes" | xargs)" "begins mea
 is "lanes: what begins first" "$(head -n 2 "$dir/notes" | grep -c 'begins captured')" 1
 rm "$dir/notes"
 
-# --- a run that is ended ends its tests ---
-program tests/e2e/kind/a.sh "${note[@]}" 'trap "note ends; exit 1" TERM' 'for i in $(seq 400); do sleep 0.05; done'
-LANES=2 BUILD=$dir/build "$dir/tests/run.sh" e2e >"$dir/out" 2>&1 &
-for _ in $(seq 400); do
-    grep -qsx "begins a" "$dir/notes" && break
-    sleep 0.05
+# --- a run that is ended ends its tests, with all processes of theirs ---
+# A process that ignores SIGTERM, in a process group of its own, below a test.
+# shellcheck disable=SC2016
+program tests/e2e/kind/a.sh "${note[@]}" 'trap "note ends; exit 1" TERM' \
+    'setsid bash -c '"'"'trap "" TERM; echo "process $BASHPID" >>"'"$dir"'/notes"; while :; do read -r -t 1 _ <>/dev/null || sleep 0.2; done'"'"' &' \
+    'for i in $(seq 400); do sleep 0.05; done'
+for signal in "INT 130" "TERM 143"; do
+    rm -f "$dir/notes"
+    set -m # without it, a process in the background ignores SIGINT
+    LANES=2 BUILD=$dir/build "$dir/tests/run.sh" e2e >"$dir/out" 2>&1 &
+    set +m
+    for _ in $(seq 400); do
+        grep -qs "^process " "$dir/notes" && break
+        sleep 0.05
+    done
+    kill -"${signal% *}" $!
+    wait $!
+    is "exit code of a run that is ended" $? "${signal#* }"
+    has "the test of a run that is ended" "$(cat "$dir/notes")" "ends a"
+    process=$(sed -n 's/^process //p' "$dir/notes")
+    [[ $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$process/status" 2>/dev/null) == [!XZ] ]] && { fail "a process of a test lives on after SIG${signal% *}"; kill -KILL "$process"; }
 done
-kill $!
-wait $!
-is "exit code of a run that is ended" $? 143
-for _ in $(seq 400); do
-    grep -qsx "ends a" "$dir/notes" && break
-    sleep 0.05
-done
-has "the test of a run that is ended" "$(cat "$dir/notes")" "ends a"
 exit $((failures > 0))

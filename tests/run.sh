@@ -228,13 +228,44 @@ run_lanes()
     begin 1 "${last[@]}"
 }
 
-# Ends the tests that run: timeout(1), which passes it on.
+# tree PID...: sets $tree to these processes and all below them. Tests make process groups of their own, so a group is not enough.
+tree()
+{
+    local stat line pid found=yes
+    local -A parents=() known=()
+    for stat in /proc/[0-9]*/stat; do
+        read -r line 2>/dev/null <"$stat" || continue
+        pid=${stat//[^0-9]/}
+        line=${line##*) } # behind the name of the program: its state, its parent
+        line=${line#* }
+        parents[$pid]=${line%% *}
+    done
+    for pid; do
+        known[$pid]=yes
+    done
+    while [ -n "$found" ]; do
+        found=
+        for pid in "${!parents[@]}"; do
+            [ -z "${known[$pid]:-}" ] && [ -n "${known[${parents[$pid]}]:-}" ] || continue
+            known[$pid]=yes found=yes
+        done
+    done
+    tree=("${!known[@]}")
+}
+
+# Ends the tests that run, and the processes that they have started.
 end_tests()
 {
-    local process
-    for process in "${!running[@]}"; do
-        pkill -P "$process"
+    local tree=()
+    trap '' INT TERM HUP
+    [ ${#running[@]} -gt 0 ] || return
+    tree "${!running[@]}"
+    kill "${tree[@]}" 2>/dev/null
+    for _ in {1..40}; do
+        kill -0 "${tree[@]}" 2>/dev/null || return
+        read -r -t 0.05 -u "$never" _
     done
+    kill -KILL "${tree[@]}" 2>/dev/null
 }
 trap 'end_tests; exit 130' INT
 trap 'end_tests; exit 143' TERM HUP

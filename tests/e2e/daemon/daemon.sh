@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests pumiced as a process: its messages when it can't start, its exit codes, what it leaves behind, and that it uses no CPU when idle.
+# alone: it counts the CPU time of an idle daemon
 set -u
 BUILD=${BUILD:-build}
 daemon=$BUILD/bin/pumiced
