@@ -103,10 +103,17 @@ static struct ibv_sge at(const struct host *h, uint32_t offset, uint32_t length)
 
 /* --- completions ---------------------------------------------------------- */
 
+/* An unexpected message lies in a buffer of the shared receive queue, as it came: its header first. wr_id is the number of the buffer. */
+static void print_unexpected(uint64_t wr_id)
+{
+    struct ibv_tmh header;
+    memcpy(&header, receiver.memory + BUFFER_AT + wr_id * BUFFER, sizeof(header));
+    printf(", unexpected; the header in this buffer has tag 0x%lx", (unsigned long)be64toh(header.tag));
+}
+
 /* Waits for the next completion of a host, and prints it. */
 static void await(const char *who, struct host *h)
 {
-    static const char *const names[] = {[IBV_WC_SEND] = "SEND"};
     struct ibv_poll_cq_attr attr = {0};
     struct ibv_wc_tm_info info = {0};
     time_t end = time(NULL) + 20;
@@ -117,24 +124,27 @@ static void await(const char *who, struct host *h)
     unsigned flags = ibv_wc_read_wc_flags(h->cq);
     const char *name = opcode == IBV_WC_TM_ADD    ? "TM_ADD"
                        : opcode == IBV_WC_TM_DEL  ? "TM_DEL"
-                       : opcode == IBV_WC_TM_SYNC ? "TM_SYNC"
                        : opcode == IBV_WC_TM_RECV ? "TM_RECV"
-                       : opcode == IBV_WC_RECV    ? "RECV"
-                                                  : names[IBV_WC_SEND];
+                                                  : "RECV";
     ibv_wc_read_tm_info(h->cq, &info);
-    if (shown && opcode == IBV_WC_TM_RECV)
-        printf("%s: %s, wr_id %lu, tag 0x%lx%s%s\n", who, name, (unsigned long)h->cq->wr_id, (unsigned long)info.tag,
-               flags & IBV_WC_TM_MATCH ? ", MATCH" : "", flags & IBV_WC_TM_DATA_VALID ? ", DATA_VALID" : "");
-    else if (shown)
-        printf("%s: %s, wr_id %lu\n", who, name, (unsigned long)h->cq->wr_id);
+    if (shown) {
+        printf("%s: %s, wr_id %lu", who, name, (unsigned long)h->cq->wr_id);
+        if (flags & IBV_WC_TM_MATCH)
+            printf(", MATCH, tag 0x%lx", (unsigned long)info.tag);
+        if (flags & IBV_WC_TM_DATA_VALID)
+            printf(", DATA_VALID");
+        if (opcode == IBV_WC_TM_RECV && !(flags & (IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID)))
+            print_unexpected(h->cq->wr_id);
+        printf("\n");
+    }
     ibv_end_poll(h->cq);
 }
 
 /* --- the receiver: operations on the list --------------------------------- */
 
-static void buffer(uint64_t wr_id)
+static void buffer(uint32_t wr_id)
 {
-    struct ibv_sge s = at(&receiver, BUFFER_AT, BUFFER);
+    struct ibv_sge s = at(&receiver, BUFFER_AT + wr_id * BUFFER, BUFFER);
     struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &s, .num_sge = 1}, *bad;
     need(ibv_post_srq_recv(receiver.srq, &wr, &bad) == 0, "a buffer for unexpected messages");
 }
@@ -216,7 +226,7 @@ static void empty_list(void)
     make_qp(&sender);
     connect_to(&receiver, &sender);
     connect_to(&sender, &receiver);
-    for (uint64_t i = 0; i < BUFFERS; i++)
+    for (uint32_t i = 0; i < BUFFERS; i++)
         buffer(i);
 }
 

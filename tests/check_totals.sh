@@ -31,6 +31,12 @@ program build/tests/unit/part/test_a 'echo "[====] Synthesis: Tested: 7 | Passin
 program build/tests/unit/part/test_b 'echo "# skipped: b/two: too busy"' 'echo "[====] Synthesis: Tested: 4 | Passing: 4 | Failing: 0 | Crashing: 0"'
 
 program tests/e2e/programs/run.py '[[ $* == *"--alone no" ]] || exit 0' 'echo "# skipped: a case: no network"'
+# Programs of verbs run by a script that has one exit code for "passed" and "skipped".
+mkdir -p "$dir/tests/verbs/part" "$dir/build/tests/verbs/part"
+touch "$dir/tests/verbs/part/test_passes.c" "$dir/tests/verbs/part/test_skipped.c"
+program tests/verbs/run.sh '[[ ${!#} != *test_skipped ]] || { echo "skip: no device"; echo "# test_skipped skipped"; }'
+program build/tests/verbs/part/test_passes 'exit 1'
+program build/tests/verbs/part/test_skipped 'exit 1'
 unset ONLY SANITIZED TEST_TIMEOUT
 for lanes in 1 2; do
     out=$(LANES=$lanes BUILD=$dir/build "$dir/tests/run.sh" unit e2e 2>&1)
@@ -52,6 +58,11 @@ for lanes in 1 2; do
     out=$(LANES=$lanes BUILD=$dir/build ONLY='e2e/kind/p*' "$dir/tests/run.sh" unit e2e 2>&1)
     is "exit code when nothing failed" $? 0
     has "totals of some" "$(tail -n 1 <<<"$out")" "2 passed (0 Criterion tests in them), 2 skipped, 0 failed, in "
+
+    out=$(LANES=$lanes BUILD=$dir/build ONLY='verbs/part/*' "$dir/tests/run.sh" verbs 2>&1)
+    is "exit code of the programs of verbs" $? 0
+    has "a program of verbs that is skipped" "$out" $'\n    verbs/part/test_skipped: no device\n'
+    has "totals of verbs" "$(tail -n 1 <<<"$out")" "1 passed (0 Criterion tests in them), 1 skipped, 0 failed, in "
 
     out=$(LANES=$lanes BUILD=$dir/build ONLY='e2e/kind/p*|unit/part/x*' "$dir/tests/run.sh" unit e2e 2>&1)
     is "exit code when a pattern has no test" $? 1

@@ -38,9 +38,9 @@ passed=0 failed=0 skipped=0 criterion=0
 failures=
 skips=() # a line "name: why" for each test and each part that is skipped
 
-# The command before that of a test in a lane: a network namespace of its own, with the loopback device
+# The command before that of a test in a lane: a network namespace of its own, with the loopback device. (Not sh: it drops exported functions.)
 # shellcheck disable=SC2016
-separate=(unshare --net sh -c 'ip link set lo up && exec "$@"' sh)
+separate=(unshare --net bash -c 'ip link set lo up && exec "$@"' bash)
 "${separate[@]}" true 2>/dev/null || separate=()
 if [ -z "${LANES:-}" ]; then
     LANES=2

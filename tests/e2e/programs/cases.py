@@ -70,7 +70,8 @@ def perftest_done(_server, client, case):
     if sizes and set(rows) != sizes:
         raise Trouble(f"results for {sorted(rows)} instead of every power of two from 2 to {largest}")
     for size, row in rows.items():
-        if row[0] <= 0 or max(row[1:]) <= 0:
+        # On a busy machine perftest may be unable to measure the clock. Then it says so, and prints the speed 0.
+        if row[0] <= 0 or (max(row[1:]) <= 0 and "Correlation coefficient r^2" not in client):
             raise Trouble(f"no iterations or no speed for size {size}: {row}")
 
 

@@ -9,6 +9,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "tests/verbs/vt.h"
 
@@ -300,10 +301,29 @@ static void death(void)
 }
 
 #ifndef __SANITIZE_ADDRESS__ /* it does not follow the way out of a cancelled thread */
+static atomic_int waiter; /* number of the thread that waits */
 static void *wait_for_event(void *channel)
 {
     struct rdma_cm_event *e;
+    waiter = (int)gettid();
     return (void *)(intptr_t)(rdma_get_cm_event(channel, &e) + 10);
+}
+
+/* Until the thread sleeps. If the channel were closed before it waits, it would get an error, and that would be right. */
+static bool thread_sleeps(void)
+{
+    char path[64], line[256] = "";
+    for (double end = vt_now() + vt_wait_seconds(); vt_now() < end; poll(NULL, 0, 1)) {
+        if (!waiter)
+            continue;
+        snprintf(path, sizeof(path), "/proc/self/task/%d/stat", waiter);
+        FILE *f = fopen(path, "r");
+        need(f && fgets(line, sizeof(line), f));
+        fclose(f);
+        if (strstr(line, ") S "))
+            return true;
+    }
+    return false;
 }
 
 /* Closes a channel for which a thread waits, while an event comes. True: the thread got the event, or waits for ever. */
@@ -313,9 +333,10 @@ static bool is_closed_quietly(struct sockaddr_in *to)
     struct rdma_cm_id *id;
     pthread_t thread;
     void *rc;
+    waiter = 0;
     need(channel && rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0 &&
          pthread_create(&thread, NULL, wait_for_event, channel) == 0);
-    poll(NULL, 0, 5); /* until the thread sleeps */
+    need(thread_sleeps());
     need(rdma_resolve_addr(id, NULL, (struct sockaddr *)to, TIMEOUT_MS) == 0);
     close(channel->fd);
     poll(NULL, 0, 5);
