@@ -162,9 +162,10 @@ try()
 }
 
 # The tests that take longest, the longest first. If one of them began late, the other lanes would be empty at the end.
-longest="sim/can_fail e2e/programs/run e2e/capture/captured e2e/programs/rdmacm e2e/programs/ipv6 e2e/programs/mpi_docs e2e/capture/messages
-    sim/sim e2e/programs/mpi e2e/capture/dissector e2e/daemon/hostile e2e/programs/ucx e2e/daemon/stuck e2e/capture/lint_live
-    e2e/capture/lint e2e/programs/odd e2e/capture/capture verbs/objects/test_limits e2e/daemon/quota verbs/layout/test_layout_life"
+longest="e2e/programs/run e2e/capture/captured sim/can_fail e2e/programs/rdmacm e2e/programs/mpi_docs e2e/programs/ipv6 sim/sim e2e/programs/mpi
+    e2e/capture/messages e2e/capture/dissector e2e/daemon/window e2e/daemon/hostile e2e/daemon/stuck e2e/capture/lint_live e2e/capture/capture
+    e2e/programs/odd e2e/programs/ucx e2e/capture/lint check/pure_can_fail verbs/datapath/test_big verbs/objects/test_limits
+    verbs/layout/test_layout_life e2e/daemon/quota e2e/cli/ping"
 
 declare -A running=() # the number of the test of each process in a lane
 
