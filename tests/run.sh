@@ -15,12 +15,12 @@
 # skipped parts are counted, and listed at the end. The output of each test is in $BUILD/log; that of a failed one is shown.
 # The exit code is 0 if nothing failed. The totals are a line "N passed ..., N skipped, N failed, in N s"; the names of what failed follow.
 #
-# Tests run side by side in lanes, each in a network namespace of its own, so that no address or port of one is in the way of another. The
+# With LANES=2, tests run side by side, each in a network namespace of its own, so that no address or port of one is in the way of another. The
 # longest begin first. A test whose source has a line "# alone: WHY" or "// alone: WHY" runs at the end, when nothing else runs.
 # From the environment:
 #   BUILD         the folder of the build (build)
-#   LANES         tests that run at a time: 2, or 1 on a machine with one processor, with a sanitizer, or where this user can't make
-#                 network namespaces. With 1, tests run in the order above
+#   LANES         tests that run at a time (1). With 2 all tests take little more than half of the time on two processors. Where this user
+#                 can't make network namespaces, it is 1. With 1, tests run in the order above
 #   ONLY          patterns, separated by |: run only the tests whose names match one of them. A pattern without a test is a failure
 #   SANITIZED     not empty: this is a build with a sanitizer
 #   SIM_ARGS      arguments for the simulator
@@ -42,10 +42,8 @@ skips=() # a line "name: why" for each test and each part that is skipped
 # shellcheck disable=SC2016
 separate=(unshare --net bash -c 'ip link set lo up && exec "$@"' bash)
 "${separate[@]}" true 2>/dev/null || separate=()
-if [ -z "${LANES:-}" ]; then
-    LANES=2
-    [ "$(nproc)" -ge 2 ] && [ ${#separate[@]} -gt 0 ] && [ -z "${SANITIZED:-}" ] || LANES=1
-fi
+LANES=${LANES:-1}
+[ ${#separate[@]} -gt 0 ] || LANES=1
 [ "$LANES" -gt 1 ] || separate=()
 export LANES # for tests that use all processors
 

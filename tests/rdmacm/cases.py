@@ -27,7 +27,7 @@ class Case:
     user: str = None
     ready: str = "cm"  # when the client may start: "cm", the server listens on the port by rdma_cm; "tcp", by TCP; "start", at once
     ends: bool = True  # the server ends after its client; otherwise it is killed
-    again: int = None  # with this exit code of the client the pair runs again
+    again: object = None  # with this exit code of the client, or after this text of its output, the pair runs again
     traffic: int = 10  # requests that the device of the client must have carried out at least
     check: tuple = ()  # functions of (output of the server, output of the client)
     quick: bool = False
@@ -197,8 +197,9 @@ QPERF = ("rc_bi_bw", "rc_bw", "rc_lat", "rc_rdma_read_bw", "rc_rdma_read_lat", "
 def qperf():
     for test in QPERF:
         quick = {"rc_lat": "h", "ver_rc_fetch_add": "fd"}.get(test, "")
+        # The server tells its port by TCP before it listens there. A client that comes in between is rejected.
         yield pair("qperf", test, ["qperf", "-lp", "{port}"], ["qperf", "-lp", "{port}", "{server}", "-cm1", "-t", "1", test], quick,
-                   ready="tcp", ends=False, check=(checks.qperf(test),), timeout=60)
+                   ready="tcp", ends=False, check=(checks.qperf(test),), timeout=60, again="Event rejected")
 
 
 # --- libfabric ---------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include <rdma/rdma_verbs.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 
 #include "tests/verbs/vt.h"
 
@@ -309,19 +310,23 @@ static void *wait_for_event(void *channel)
     return (void *)(intptr_t)(rdma_get_cm_event(channel, &e) + 10);
 }
 
-/* Until the thread sleeps. If the channel were closed before it waits, it would get an error, and that would be right. */
-static bool thread_sleeps(void)
+/* Until the thread reads from the channel. If the channel were closed before, it would get an error, and that would be right. A thread that
+ * sleeps may still wait for a lock of malloc. */
+static bool thread_waits(void)
 {
-    char path[64], line[256] = "";
+    char path[64], line[256];
     for (double end = vt_now() + vt_wait_seconds(); vt_now() < end; poll(NULL, 0, 1)) {
         if (!waiter)
             continue;
-        snprintf(path, sizeof(path), "/proc/self/task/%d/stat", waiter);
+        snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", waiter);
         FILE *f = fopen(path, "r");
-        need(f && fgets(line, sizeof(line), f));
-        fclose(f);
-        if (strstr(line, ") S "))
+        if (!f)
+            return poll(NULL, 0, 20) == 0; /* this kernel does not tell */
+        if (fgets(line, sizeof(line), f) && strncmp(line, "running", 7) != 0 && atol(line) == SYS_read) {
+            fclose(f);
             return true;
+        }
+        fclose(f);
     }
     return false;
 }
@@ -336,7 +341,7 @@ static bool is_closed_quietly(struct sockaddr_in *to)
     waiter = 0;
     need(channel && rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0 &&
          pthread_create(&thread, NULL, wait_for_event, channel) == 0);
-    need(thread_sleeps());
+    need(thread_waits());
     need(rdma_resolve_addr(id, NULL, (struct sockaddr *)to, TIMEOUT_MS) == 0);
     close(channel->fd);
     poll(NULL, 0, 5);
