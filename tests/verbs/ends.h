@@ -89,6 +89,22 @@ static inline void vt_link(struct ibv_qp *a, const union ibv_gid *a_gid, struct 
     need(vt_to_rts(a) == 0 && vt_to_rts(b) == 0);
 }
 
+/* An SRQ of an XRC domain, with room for 16 requests of two SGEs, and its number. */
+static inline struct ibv_srq *vt_xrc_srq(struct ibv_pd *pd, struct ibv_xrcd *domain, struct ibv_cq *cq,
+                                         uint32_t *number)
+{
+    struct ibv_srq_init_attr_ex attr = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+                                                     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+                                        .srq_type = IBV_SRQT_XRC,
+                                        .attr = {.max_wr = 16, .max_sge = 2},
+                                        .pd = pd,
+                                        .xrcd = domain,
+                                        .cq = cq};
+    struct ibv_srq *srq = ibv_create_srq_ex(pd->context, &attr);
+    need(srq && ibv_get_srq_num(srq, number) == 0);
+    return srq;
+}
+
 static inline struct ibv_sge vt_at(const struct vt_end *e, uint32_t at, uint32_t len)
 {
     return (struct ibv_sge){.addr = (uintptr_t)e->buf + at, .length = len, .lkey = e->mr->lkey};

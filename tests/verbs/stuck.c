@@ -117,18 +117,10 @@ static void xrc(void)
     vt_link(a.qp, &a.gid, b.qp, &b.gid);
     need(ibv_modify_qp(b.qp, &slow, IBV_QP_MIN_RNR_TIMER) == 0);
     for (unsigned i = 0; i < 2; i++) {
-        struct ibv_srq_init_attr_ex attr = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-                                                         IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-                                            .srq_type = IBV_SRQT_XRC,
-                                            .attr = {.max_wr = 4, .max_sge = 1},
-                                            .pd = b.pd,
-                                            .xrcd = domain,
-                                            .cq = b.rcq};
-        struct ibv_srq *srq = ibv_create_srq_ex(b.ctx, &attr);
+        struct ibv_srq *srq = vt_xrc_srq(b.pd, domain, b.rcq, &num[i]);
         struct ibv_sge s = vt_at(&b, 0, 64);
         struct ibv_recv_wr wr = {.sg_list = &s, .num_sge = 1}, *bad;
 
-        need(srq && ibv_get_srq_num(srq, &num[i]) == 0);
         need(i == 0 || ibv_post_srq_recv(srq, &wr, &bad) == 0);
     }
     for (unsigned i = 0; i < 2; i++) {

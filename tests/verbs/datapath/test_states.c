@@ -30,8 +30,8 @@ static struct ibv_qp_attr query(struct ibv_qp *qp)
     return attr;
 }
 
-/* SQD: what was begun comes to its end, with an event behind it. What is posted later waits for RTS. On Pumice the answers of the other
- * host are lost for a while, so the queue is seen while it drains. */
+/* SQD: the QP ends the requests that it has begun, and then reports an event. Requests that are posted in SQD wait for RTS. On Pumice the
+ * test loses the answers of the other host for a while, so it sees the QP while it drains. */
 static void draining(void)
 {
     struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
@@ -64,7 +64,7 @@ static void draining(void)
     ok(vt_next(a.scq).wr_id == 100, "until RTS");
 }
 
-/* RESET drops all requests of both queues without a word. Then the QP is as new. */
+/* RESET drops all requests of both queues without a completion. Then the QP is as new. */
 static void reset(void)
 {
     struct ibv_send_wr wr = {.wr_id = 50, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
@@ -87,7 +87,7 @@ static void reset(void)
     ok(vt_next(b.scq).status == IBV_WC_SUCCESS && vt_next(a.rcq).wr_id == 70, "in both directions");
 }
 
-/* ERR flushes what is in both queues, in order, also what is posted later. */
+/* ERR flushes the requests of both queues in order, and those that are posted later. */
 static void error(void)
 {
     struct ibv_send_wr wr = {.wr_id = 100, .opcode = IBV_WR_SEND, .send_flags = 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The timer of a QP whose peer does not answer (IBA 9.9.2.1.1): many at once, each with its own timeout and number of retries. A QP fails
- * when all its retries have run out, and not before. An answer ends the wait. A timeout of 0 waits for ever. */
+/* Many QPs whose peer does not answer (IBA 9.9.2.1.1), each with its own timeout and number of retries. A QP fails when it has used all its
+ * retries, and not before. An answer stops its timer. A QP with a timeout of 0 waits for ever. */
 #include "tests/verbs/tag_matching/tags.h"
 
 #define FIRST_CODE 12 /* 4.096 us * 2^12: 16.8 ms */

@@ -11,21 +11,6 @@ static struct vt_end a, b; /* a sends; b has the target and SRQs */
 static struct ibv_xrcd *domain;
 static struct ibv_qp *tgt;
 
-static struct ibv_srq *make_srq(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_xrcd *x,
-                                uint32_t *num)
-{
-    struct ibv_srq_init_attr_ex attr = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-                                                     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-                                        .srq_type = IBV_SRQT_XRC,
-                                        .attr = {.max_wr = 16, .max_sge = 2},
-                                        .pd = pd,
-                                        .xrcd = x,
-                                        .cq = cq};
-    struct ibv_srq *srq = ibv_create_srq_ex(ctx, &attr);
-    need(srq && ibv_get_srq_num(srq, num) == 0);
-    return srq;
-}
-
 static int srq_recv(struct vt_end *e, struct ibv_srq *srq, uint64_t id, uint32_t at, uint32_t len)
 {
     struct ibv_sge s = vt_at(e, at, len);
@@ -75,7 +60,7 @@ static void two_queues(void)
 {
     uint32_t n1, n2;
     struct ibv_cq *cq2 = ibv_create_cq(b.ctx, 32, NULL, NULL, 0);
-    struct ibv_srq *s1 = make_srq(b.ctx, b.pd, b.rcq, domain, &n1), *s2 = make_srq(b.ctx, b.pd, cq2, domain, &n2);
+    struct ibv_srq *s1 = vt_xrc_srq(b.pd, domain, b.rcq, &n1), *s2 = vt_xrc_srq(b.pd, domain, cq2, &n2);
     connect_again();
     bool right = true;
     for (uint32_t i = 0; i < 60; i++) {
@@ -122,8 +107,8 @@ static void wrong_queue(void)
 {
     uint32_t good, foreign;
     struct ibv_xrcd *other = anonymous(b.ctx);
-    struct ibv_srq *mine = make_srq(b.ctx, b.pd, b.rcq, domain, &good);
-    struct ibv_srq *theirs = make_srq(b.ctx, b.pd, b.rcq, other, &foreign);
+    struct ibv_srq *mine = vt_xrc_srq(b.pd, domain, b.rcq, &good);
+    struct ibv_srq *theirs = vt_xrc_srq(b.pd, other, b.rcq, &foreign);
     need(srq_recv(&b, mine, 1, 0, 64) == 0 && srq_recv(&b, theirs, 2, 0, 64) == 0);
     const uint32_t bad[] = {foreign, 0xfffffe, 0};
     const char *const what[] = {"an SRQ of another domain", "a number that no SRQ has", "number 0"};
@@ -153,7 +138,7 @@ static void overrun(void)
     uint32_t n1, n2;
     struct ibv_cq *small = ibv_create_cq(b.ctx, 1, NULL, NULL, 0);
     need(small);
-    struct ibv_srq *s1 = make_srq(b.ctx, b.pd, small, domain, &n1), *s2 = make_srq(b.ctx, b.pd, b.rcq, domain, &n2);
+    struct ibv_srq *s1 = vt_xrc_srq(b.pd, domain, small, &n1), *s2 = vt_xrc_srq(b.pd, domain, b.rcq, &n2);
     int fits = small->cqe, most = fits + 1;
     connect_again();
     for (int i = 0; i < most + 1; i++)
@@ -179,7 +164,7 @@ static void protection(void)
 {
     uint32_t n1, n2;
     struct ibv_pd *pd2 = ibv_alloc_pd(b.ctx);
-    struct ibv_srq *s1 = make_srq(b.ctx, b.pd, b.rcq, domain, &n1), *s2 = make_srq(b.ctx, pd2, b.rcq, domain, &n2);
+    struct ibv_srq *s1 = vt_xrc_srq(b.pd, domain, b.rcq, &n1), *s2 = vt_xrc_srq(pd2, domain, b.rcq, &n2);
     connect_again();
     strcpy(a.buf, "through");
     need(post(IBV_WR_RDMA_WRITE, n1, 0, 8, 700, b.mr->rkey) == 0);
@@ -194,7 +179,7 @@ static void protection(void)
 static void openers(void)
 {
     uint32_t num;
-    struct ibv_srq *srq = make_srq(b.ctx, b.pd, b.rcq, domain, &num);
+    struct ibv_srq *srq = vt_xrc_srq(b.pd, domain, b.rcq, &num);
     connect_again();
     int mark;
     struct ibv_qp_open_attr o = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_CONTEXT |
@@ -243,7 +228,7 @@ static void child(int sock, const char *path, bool peer)
                                  .xrcd = d,
                                  .qp_type = IBV_QPT_XRC_RECV};
     struct ibv_qp *qp = ibv_open_qp(e.ctx, &o);
-    struct ibv_srq *srq = make_srq(e.ctx, e.pd, e.rcq, d, &num);
+    struct ibv_srq *srq = vt_xrc_srq(e.pd, d, e.rcq, &num);
     need(qp && srq_recv(&e, srq, 1, 0, 64) == 0 && srq_recv(&e, srq, 2, 64, 64) == 0);
     struct message m = {num, 0};
     need(write(sock, &m, sizeof(m)) == sizeof(m));
@@ -296,7 +281,7 @@ static void other_process(struct ibv_context *cb)
 static void extended(void)
 {
     uint32_t num;
-    struct ibv_srq *srq = make_srq(b.ctx, b.pd, b.rcq, domain, &num);
+    struct ibv_srq *srq = vt_xrc_srq(b.pd, domain, b.rcq, &num);
     struct ibv_qp *qp = vt_end_qp(&a, IBV_QPT_XRC_SEND, NULL, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ);
     struct ibv_qp *t = make_target(b.ctx, domain);
     need(qp && t && srq_recv(&b, srq, 8, 0, 64) == 0);

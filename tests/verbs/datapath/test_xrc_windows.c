@@ -13,18 +13,6 @@ static struct ibv_qp *tgt;
 static struct ibv_srq *srq;
 static uint32_t srqn;
 
-static void make_srq(void)
-{
-    struct ibv_srq_init_attr_ex attr = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-                                                     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-                                        .srq_type = IBV_SRQT_XRC,
-                                        .attr = {.max_wr = 16, .max_sge = 2},
-                                        .pd = b.pd,
-                                        .xrcd = domain,
-                                        .cq = b.rcq};
-    need((srq = ibv_create_srq_ex(b.ctx, &attr)) && ibv_get_srq_num(srq, &srqn) == 0);
-}
-
 /* A fresh connection: errors have ended the one before. */
 static void connect_again(void)
 {
@@ -88,14 +76,6 @@ static void not_reached(const struct ibv_mw *mw)
     struct ibv_xrcd_init_attr x = {
         .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
     struct ibv_xrcd *d = ibv_open_xrcd(a.ctx, &x);
-    struct ibv_srq_init_attr_ex s = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-                                                  IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-                                     .srq_type = IBV_SRQT_XRC,
-                                     .attr = {.max_wr = 4, .max_sge = 1},
-                                     .pd = a.pd,
-                                     .xrcd = d,
-                                     .cq = a.rcq};
-    struct ibv_srq *of_a = ibv_create_srq_ex(a.ctx, &s);
     struct ibv_qp_init_attr_ex t = {.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = d};
     struct ibv_qp *target = ibv_create_qp_ex(a.ctx, &t), *from = vt_end_qp(&b, IBV_QPT_XRC_SEND, NULL, 0);
     struct ibv_sge sge = vt_at(&b, 0, 8);
@@ -105,7 +85,8 @@ static void not_reached(const struct ibv_mw *mw)
                              .num_sge = 1,
                              .wr.rdma = {(uintptr_t)a.buf + 4096, a.mr->rkey}},
                        *bad;
-    need(d && of_a && target && from && ibv_get_srq_num(of_a, &wr.qp_type.xrc.remote_srqn) == 0);
+    need(d && target && from);
+    struct ibv_srq *of_a = vt_xrc_srq(a.pd, d, a.rcq, &wr.qp_type.xrc.remote_srqn);
     vt_link(from, &b.gid, target, &a.gid);
     need(ibv_post_send(from, &wr, &bad) == 0 && vt_next(b.scq).status == IBV_WC_SUCCESS);
     wr.wr.rdma.rkey = mw->rkey;
@@ -189,7 +170,7 @@ static void destroyed_srq(void)
     need(ibv_destroy_srq(srq) == 0);
     while (ibv_poll_cq(b.rcq, 1, &wc) > 0)
         ;
-    make_srq();
+    srq = vt_xrc_srq(b.pd, domain, b.rcq, &srqn);
     recv_one(7);
     recv_one(8);
     strcpy(a.buf, "first");
@@ -216,7 +197,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     vt_end_open(&a, ca);
     vt_end_open(&b, cb);
     need((domain = ibv_open_xrcd(cb, &x)));
-    make_srq();
+    srq = vt_xrc_srq(b.pd, domain, b.rcq, &srqn);
     connect_again();
     initiator();
     windows_of_the_target();

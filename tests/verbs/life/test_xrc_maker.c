@@ -24,20 +24,6 @@ static struct ibv_xrcd *open_domain(struct ibv_context *ctx, int oflags)
     return domain;
 }
 
-static struct ibv_srq *make_srq(struct ibv_xrcd *domain, uint32_t *num)
-{
-    struct ibv_srq_init_attr_ex attr = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-                                                     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-                                        .srq_type = IBV_SRQT_XRC,
-                                        .attr = {.max_wr = 16, .max_sge = 1},
-                                        .pd = b.pd,
-                                        .xrcd = domain,
-                                        .cq = b.rcq};
-    struct ibv_srq *srq = ibv_create_srq_ex(b.ctx, &attr);
-    need(srq && ibv_get_srq_num(srq, num) == 0);
-    return srq;
-}
-
 /* The maker: connects the target to the initiator whose number it reads, and writes the number of the target. Then it waits for a byte, and
  * destroys the target. It is linked to nothing of the parent. */
 static void maker(int in, int out, bool peer)
@@ -126,7 +112,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     vt_end_open(&a, ca);
     vt_end_open(&b, cb);
     struct ibv_xrcd *domain = open_domain(cb, O_CREAT);
-    struct ibv_srq *srq = make_srq(domain, &srqn);
+    struct ibv_srq *srq = vt_xrc_srq(b.pd, domain, b.rcq, &srqn);
     struct child killed = start();
     need(messages(BEFORE, srq, srqn));
     end(&killed);
@@ -136,7 +122,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     ok(send_to(srqn) == IBV_WC_RETRY_EXC_ERR, "with it the target ends: the initiator's retries run out");
 
     domain = open_domain(cb, O_CREAT);
-    srq = make_srq(domain, &srqn);
+    srq = vt_xrc_srq(b.pd, domain, b.rcq, &srqn);
     struct child destroys = start();
     need(messages(BEFORE, srq, srqn));
     need(write(destroys.out, "x", 1) == 1 && read(destroys.in, &done, 1) == 1);

@@ -260,7 +260,7 @@ static void masks(enum type t, const struct change *c)
     need(ibv_destroy_qp(qp) == 0);
 }
 
-/* What was set comes back. */
+/* ibv_query_qp returns the attributes that ibv_modify_qp has set. */
 static void queried(enum type t)
 {
     char what[100];

@@ -78,7 +78,7 @@ static bool is(struct ibv_wc wc, uint64_t id, enum ibv_wc_status status)
     return wc.wr_id == id && wc.status == status;
 }
 
-/* Nobody answers: so many timeouts, then the error. */
+/* Nobody answers. The request fails after retry_cnt + 1 timeouts. */
 static void no_answer(uint8_t retry_cnt)
 {
     char what[80];
@@ -176,7 +176,7 @@ static void whole_message(void)
     for (uint32_t i = 0; i < 3; i++)
         right &= wire_next(&w).psn == ((FIRST + i) & PSN_MASK);
     answer(AETH_RNR | 14, FIRST, 0); /* 1.28 ms */
-    /* What was on its way, as a probe, may come before. */
+    /* Packets that were already sent, such as a probe, may arrive before. */
     do
         p = wire_next(&w);
     while (p.psn != FIRST);

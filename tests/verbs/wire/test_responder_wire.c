@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder of an RC QP, packet by packet: PSNs and MSNs, one NAK for each gap, and what becomes of requests that come twice, or much
- * too late. The program is the requester. */
+/* The responder of an RC QP, packet by packet: PSNs and MSNs, one NAK for each gap, and requests that come twice or
+ * much too late. The program is the requester. */
 #include "tests/verbs/wire/wire_host.h"
 
 #define FIRST 0xfffffeu /* so the PSNs wrap after two packets */
@@ -62,7 +62,7 @@ static void gap(const char *what)
     need(wire_answer(&w, AETH_ACK, psn++, ++msn) && received(2));
 }
 
-/* What was executed is acknowledged again, with the MSN of now, and not executed again. */
+/* The responder acknowledges a repeated request again, with its current MSN. It does not execute the request again. */
 static void duplicates(void)
 {
     memset(e.buf, 0, 256);
@@ -168,7 +168,8 @@ static void reads(void)
     psn++;
 }
 
-/* An atomic whose result is kept no more, because more than the agreed number came after it. And PSNs that can't be of this connection. */
+/* The responder drops a repeated atomic whose result it no longer keeps: more than the agreed number came after it. It also drops PSNs that
+ * can't be of this connection. */
 static void too_old(void)
 {
     uint64_t *cell = (void *)(e.buf + 256);

@@ -14,20 +14,6 @@ static struct ibv_xrcd *domain;
 static struct ibv_qp *target;
 static uint8_t data[WIRE_MTU];
 
-static struct ibv_srq *make_srq(struct ibv_cq *cq, uint32_t *num)
-{
-    struct ibv_srq_init_attr_ex attr = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-                                                     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-                                        .srq_type = IBV_SRQT_XRC,
-                                        .attr = {.max_wr = 16, .max_sge = 2},
-                                        .pd = e.pd,
-                                        .xrcd = domain,
-                                        .cq = cq};
-    struct ibv_srq *srq = ibv_create_srq_ex(vt_ctx, &attr);
-    need(srq && ibv_get_srq_num(srq, num) == 0);
-    return srq;
-}
-
 static void srq_recv(struct ibv_srq *srq, uint64_t id, uint32_t at)
 {
     struct ibv_sge s = vt_at(&e, at, 2 * WIRE_MTU);
@@ -79,7 +65,7 @@ static void split(uint8_t second, uint32_t second_len, const char *what)
 {
     uint32_t n1, n2;
     struct ibv_cq *cq2 = ibv_create_cq(vt_ctx, 16, NULL, NULL, 0);
-    struct ibv_srq *s1 = make_srq(e.rcq, &n1), *s2 = make_srq(cq2, &n2);
+    struct ibv_srq *s1 = vt_xrc_srq(e.pd, domain, e.rcq, &n1), *s2 = vt_xrc_srq(e.pd, domain, cq2, &n2);
     srq_recv(s1, 1, 0);
     srq_recv(s1, 3, 0);
     srq_recv(s2, 2, 4096);
@@ -99,7 +85,7 @@ static void split(uint8_t second, uint32_t second_len, const char *what)
 static void destroyed(void)
 {
     uint32_t n1, n2;
-    struct ibv_srq *s1 = make_srq(e.rcq, &n1), *s2 = make_srq(e.rcq, &n2);
+    struct ibv_srq *s1 = vt_xrc_srq(e.pd, domain, e.rcq, &n1), *s2 = vt_xrc_srq(e.pd, domain, e.rcq, &n2);
     srq_recv(s1, 1, 0);
     srq_recv(s2, 2, 4096);
     connect_again();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A host without a daemon: the program itself sends and receives the packets of a QP there. So a test decides packet by packet what a
- * requester or a responder of Pumice meets, and sees what it answers. The other end is a QP of the device under test. IPv4 only. */
+ * requester or a responder of Pumice receives, and sees its answers. The other end is a QP of the device under test. IPv4 only. */
 #ifndef PUMICE_TESTS_VERBS_WIRE_HOST_H
 #define PUMICE_TESTS_VERBS_WIRE_HOST_H
 
