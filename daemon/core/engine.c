@@ -480,8 +480,8 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     }
     if (!reported)
         event_add(qp, EVENT_QP_ACCESS_ERR);
-    /* The result of an own request could not be written, and the peer waits for no answer. A NAK would be for a packet
-     * that it has not sent. An initiator of XRC has no responder. */
+    /* The QP could not store the result of its own request, and its peer waits for no answer. A NAK would be for a packet
+     * that the peer has not sent. An initiator of XRC has no responder. */
     if (qp->type == QPT_XRC_SEND || qp->resp.acked_psn == qp->resp.epsn) {
         qp_fail(qp);
         return;

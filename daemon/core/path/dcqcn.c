@@ -6,12 +6,13 @@
 #define ALPHA_SHIFT 8
 #define ALPHA_NS 55000u
 #define STEP_NS 300000u /* time between two steps up */
-/* So many steps go half of the way back to the rate before the cut. Each later step first raises that rate: as many by
- * a little, so that two senders that share a path come to equal rates, the others by a part of it. */
+/* Each step goes half of the way to a target. For the first FAST_STEPS this is the rate before the cut. Each later step
+ * first raises the target by a small part of the line rate: senders that share a path come to equal rates so, and their
+ * queue stays short. After ADD_STEPS without a CNP the path is free, and each step raises the target by a part of it, too. */
 #define FAST_STEPS 5u
-#define ADD_DIVISOR 8000u /* a little: this part of the line rate */
 #define ADD_STEPS 50u
-#define GROW_DIVISOR 8u
+#define ADD_DIVISOR 8000u /* of the line rate */
+#define GROW_DIVISOR 8u /* of the target */
 #define MIN_DIVISOR 500u /* the lowest rate, as a part of the line rate */
 #define BURST 16384u /* bytes that leave together while there is a limit */
 #define MEASURE_NS 1000000u /* how long the rate of a QP without a limit is measured */

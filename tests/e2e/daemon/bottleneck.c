@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A router with one slow port, for bottleneck.sh. It has an interface in each of three network namespaces. What two of them send to the
- * third waits in one queue, which the port empties at a fixed rate. A full queue drops what comes (tail drop). From a certain length on,
- * the queue marks what may be marked (RFC 3168). The other direction is fast.
+/* A router with one slow port, for bottleneck.sh. The router has an interface in each of three network namespaces. Two of these are senders,
+ * the third is the receiver. Packets to the receiver wait in one queue, and the slow port sends them at a fixed rate. If the queue is full,
+ * the router drops the packet that arrives (tail drop). If the queue is longer than MARK_FROM, the router marks the packet with CE, if its
+ * sender allows that (RFC 3168). Packets to the senders do not wait.
  *   bottleneck SENDER1 SENDER2 RECEIVER MBIT_PER_S QUEUE MARK_FROM   (names of namespaces; lengths in packets)
  * The interfaces are called t0. On SIGTERM it prints what it did. Standard output says "ready" when the interfaces are there. */
 #include <arpa/inet.h>
@@ -122,8 +123,8 @@ static void enqueue(const struct packet *p, uint64_t then)
         longest = used;
 }
 
-/* What came since the time `from`. This process may have slept, so the arrivals are spread evenly over that time. Otherwise its sleep would
- * look like a burst. */
+/* Reads the packets that have arrived since the time `from`. This process may have slept since then, and does not know when each packet
+ * arrived. So it spreads the arrivals evenly over that time. Otherwise all packets of that time would count as one burst. */
 static void receive(const struct pollfd *port, uint64_t from, uint64_t now)
 {
     static struct packet came[2 * QUEUE_MOST];
@@ -145,7 +146,7 @@ static void receive(const struct pollfd *port, uint64_t from, uint64_t now)
     }
 }
 
-/* From the receiver to one of the senders: their addresses end in 1 and 2. */
+/* Passes on the packets from the receiver to the senders, whose addresses end in 1 and 2. */
 static void back(const struct pollfd *port)
 {
     static uint8_t bytes[65536];

@@ -26,6 +26,14 @@ comes_to() # SOCKET NAME VALUE: the counter gets there
     done
     fail "$1: $2 is $got, not $3"
 }
+identifies() # SOCKET ADDRESS: the daemon finds out that a Pumice daemon is there
+{
+    for _ in $(seq 100); do
+        grep -q "$2 is a Pumice daemon" "$dir/$1.log" && return
+        sleep 0.05
+    done
+    fail "$1: $2 was not identified: $(cat "$dir/$1.log")"
+}
 forge() { python3 "$lib/forge.py" "$@"; }
 
 # --- the port of a Pumice daemon ---
@@ -38,11 +46,7 @@ expected=$(device a "[q['epsn'] for q in d['qps'] if q['qpn'] == $qp][0]")
 # The first packet from another port makes the daemon ask who is there. It is for no queue pair, so it does no harm itself.
 forge $block.2 $block.1 0xabcdef 0
 comes_to a rx_unknown_qp 1
-for _ in $(seq 100); do
-    grep -q "$block.2 is a Pumice daemon" "$dir/a.log" && break
-    sleep 0.05
-done
-grep -q "$block.2 is a Pumice daemon" "$dir/a.log" || fail "the peer was not identified: $(cat "$dir/a.log")"
+identifies a $block.2
 forge $block.2 $block.1 "$qp" $((expected + 1)) 200
 comes_to a rx_bad_port 200
 forge $block.1 $block.1 "$qp" $((expected + 1)) 10
@@ -54,10 +58,7 @@ has "the log" "$(cat "$dir/a.log")" "does not come from UDP port 4791"
 start_daemon e $block.5 --log-level info
 forge $block.2 $block.5 0xabcdef 0
 comes_to e rx_unknown_qp 1
-for _ in $(seq 100); do
-    grep -q "$block.2 is a Pumice daemon" "$dir/e.log" && break
-    sleep 0.05
-done
+identifies e $block.2
 forge $block.2 $block.5 0xabcdef 0 3
 comes_to e rx_bad_port 3
 is "packets that another process sent" "$(counter e rx_unknown_qp)" 1
