@@ -106,3 +106,54 @@ bool event_loop_rewatch(struct ev_loop *loop, ev_io *w, int revents)
     ev_io_start(loop, w);
     return true;
 }
+
+/* --- waits ------------------------------------------------------------------------------------- */
+
+static void on_limit(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    (void)loop;
+    (void)w;
+    (void)revents;
+}
+
+static void before_wait(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+    struct wait_limit *l = w->data;
+
+    (void)revents;
+    ev_timer_stop(loop, &l->timer);
+    if (l->idle)
+        return;
+    /* libev's time is that of the last turn. A limit that is over then only makes this wait end at once. */
+    ev_timer_set(&l->timer, WAIT_LIMIT_S, 0.);
+    ev_timer_start(loop, &l->timer);
+}
+
+/* The callbacks of the events come after this one. */
+static void after_wait(struct ev_loop *loop, ev_check *w, int revents)
+{
+    struct wait_limit *l = w->data;
+    bool over = ev_is_pending(&l->timer);
+
+    (void)revents;
+    l->idle = (l->idle || over) && ev_pending_count(loop) == over;
+}
+
+void wait_limit_start(struct wait_limit *l, struct ev_loop *loop)
+{
+    l->idle = false;
+    ev_timer_init(&l->timer, on_limit, 0., 0.);
+    ev_prepare_init(&l->waits, before_wait);
+    ev_check_init(&l->waited, after_wait);
+    ev_set_priority(&l->waited, EV_MAXPRI - 1); /* after the watchers that run in each turn, before the events */
+    l->waits.data = l->waited.data = l;
+    ev_prepare_start(loop, &l->waits);
+    ev_check_start(loop, &l->waited);
+}
+
+void wait_limit_stop(struct wait_limit *l, struct ev_loop *loop)
+{
+    ev_timer_stop(loop, &l->timer);
+    ev_prepare_stop(loop, &l->waits);
+    ev_check_stop(loop, &l->waited);
+}

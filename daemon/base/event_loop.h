@@ -18,4 +18,22 @@ void event_loop_guard(void);
  * it starts the watcher again and returns true; the loop then tries again in its next turn. */
 bool event_loop_rewatch(struct ev_loop *loop, ev_io *w, int revents);
 
+/* libev asks the kernel to watch descriptors before a wait, and calls the callbacks of refused watchers after the wait,
+ * which may take a minute. So a wait that comes after work, which may have started watchers, takes WAIT_LIMIT_S at most
+ * here. A second wait in a row has no limit. */
+#define WAIT_LIMIT_S 0.1
+struct wait_limit {
+    ev_timer timer;
+    ev_prepare waits;
+    ev_check waited;
+    bool idle; /* nothing has happened since the last limit ended a wait */
+};
+void wait_limit_start(struct wait_limit *l, struct ev_loop *loop);
+void wait_limit_stop(struct wait_limit *l, struct ev_loop *loop);
+/* To be called after work that is not done by callbacks of the loop. */
+static inline void wait_limit_worked(struct wait_limit *l)
+{
+    l->idle = false;
+}
+
 #endif

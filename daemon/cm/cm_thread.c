@@ -46,17 +46,16 @@ static bool receive_from(struct cm_host *h, unsigned device)
     return true;
 }
 
-static void on_arrived(struct ev_loop *loop, ev_async *w, int revents)
+static void on_arrived(void *arg)
 {
-    struct cm_thread *t = w->data;
+    struct cm_thread *t = arg;
     bool more = false;
 
-    (void)revents;
     cm_devices_refresh(&t->host.devices);
     for (unsigned i = 0; i < t->host.devices.n; i++)
         more |= receive_from(&t->host, i);
     if (more)
-        ev_async_send(loop, w);
+        loop_wake_send(&t->arrived);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
@@ -117,18 +116,18 @@ static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
     activity_turn(&t->activity, clock_ns());
 }
 
-static void watch(struct cm_thread *t)
+static int watch(struct cm_thread *t)
 {
-    ev_async_init(&t->arrived, on_arrived);
     ev_timer_init(&t->timer, on_timer, 0., 0.);
     ev_prepare_init(&t->rests, on_rest);
     ev_check_init(&t->wakes, on_wake);
     ev_set_priority(&t->rests, EV_MINPRI); /* after all others */
     ev_set_priority(&t->wakes, EV_MAXPRI); /* before the callbacks of the events */
-    t->arrived.data = t->timer.data = t->rests.data = t->wakes.data = t;
-    ev_async_start(t->host.loop, &t->arrived);
+    t->timer.data = t->rests.data = t->wakes.data = t;
     ev_prepare_start(t->host.loop, &t->rests);
     ev_check_start(t->host.loop, &t->wakes);
+    wait_limit_start(&t->wait_limit, t->host.loop);
+    return loop_wake_start(&t->arrived, t->host.loop, on_arrived, t);
 }
 
 void cm_thread_turn(struct cm_thread *t)
@@ -176,12 +175,18 @@ int cm_thread_init(struct cm_thread *t, const struct cm_thread_config *cfg, char
         return -ENOMEM;
     }
     ucma_channels_init(h);
-    mailbox_init(&t->mailbox, h->loop);
-    slice_box_init(&t->slices, h->loop);
     cm_clients_init(&t->clients, h, &t->activity, cfg->control_share);
-    watch(t);
+    int rc = watch(t);
+    if (rc == 0)
+        rc = mailbox_init(&t->mailbox, h->loop);
+    if (rc == 0)
+        rc = slice_box_init(&t->slices, h->loop);
+    if (rc) {
+        snprintf(why, ERROR_TEXT_MAX, "cannot make an eventfd for connection management: %s", strerror(-rc));
+        return rc;
+    }
     for (unsigned i = 0; i < h->devices.n; i++)
-        mad_box_attach(h->devices.box[i], h->loop, &t->arrived);
+        mad_box_attach(h->devices.box[i], &t->arrived);
     cm_devices_refresh(&h->devices);
     return make_instance(t, why);
 }
@@ -193,13 +198,14 @@ void cm_thread_fini(struct cm_thread *t)
     if (!h->loop)
         return;
     for (unsigned i = 0; i < h->devices.n; i++)
-        mad_box_attach(h->devices.box[i], NULL, NULL);
+        mad_box_attach(h->devices.box[i], NULL);
     cm_clients_fini(&t->clients);
     ucma_channels_end(h);
     slice_box_fini(&t->slices);
     mailbox_fini(&t->mailbox);
     ev_timer_stop(h->loop, &t->timer);
-    ev_async_stop(h->loop, &t->arrived);
+    loop_wake_stop(&t->arrived);
+    wait_limit_stop(&t->wait_limit, h->loop);
     ev_prepare_stop(h->loop, &t->rests);
     ev_check_stop(h->loop, &t->wakes);
     ev_loop_destroy(h->loop);

@@ -11,6 +11,8 @@
 
 #include "daemon/base/activity.h"
 #include "daemon/base/error_text.h"
+#include "daemon/base/event_loop.h"
+#include "daemon/base/loop_wake.h"
 #include "daemon/cm/cm_client.h"
 #include "daemon/cm/host/cm_host.h"
 #include "daemon/device/mailbox.h"
@@ -30,10 +32,11 @@ struct cm_thread {
     void *memory; /* of host.cm */
     size_t memory_size;
     struct takeover *thread;
-    ev_async arrived; /* MADs, or new addresses of devices */
+    struct loop_wake arrived; /* MADs, or new addresses of devices */
     ev_timer timer; /* runs until the next deadline of the instance */
     ev_prepare rests;
     ev_check wakes;
+    struct wait_limit wait_limit;
     bool running, stop;
 };
 

@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "daemon/base/activity.h"
+#include "daemon/base/event_loop.h"
 #include "daemon/base/handles.h"
 #include "daemon/client_mem/mem_backend.h"
 #include "daemon/core/engine.h"
@@ -149,6 +150,7 @@ struct device {
     ev_io udp_readable, udp_writable, timer_readable, port_changed;
     ev_prepare rests; /* called before the loop looks for events, and perhaps sleeps */
     ev_check wakes; /* called after that */
+    struct wait_limit wait_limit;
     ev_idle ends; /* active while `ending` is not empty */
     int timer_fd; /* CLOCK_MONOTONIC; armed only while the loop sleeps */
     int port_fd; /* rtnetlink; negative: none */

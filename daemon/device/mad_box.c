@@ -54,39 +54,34 @@ static bool take(struct mad_ring *r, struct cm_datagram *out)
 /* --- the device's thread ----------------------------------------------------------------------- */
 
 /* The loop need not do more than wake up: the next pass looks at `pending`. */
-static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
+static void on_wake(void *arg)
 {
-    (void)loop;
-    (void)w;
-    (void)revents;
+    (void)arg;
 }
 
-void mad_box_start(struct mad_box *b, struct ev_loop *loop)
+int mad_box_start(struct mad_box *b, struct ev_loop *loop)
 {
-    ev_async_init(&b->to_device, on_wake);
-    ev_async_start(loop, &b->to_device);
+    int rc = loop_wake_start(&b->to_device, loop, on_wake, NULL);
+
     pthread_mutex_lock(&b->lock);
-    b->device_loop = loop;
+    b->device_runs = rc == 0;
     pthread_mutex_unlock(&b->lock);
+    return rc;
 }
 
 void mad_box_stop(struct mad_box *b)
 {
-    struct ev_loop *loop = b->device_loop;
-
-    if (!loop)
-        return;
     pthread_mutex_lock(&b->lock);
-    b->device_loop = NULL;
+    b->device_runs = false;
     pthread_mutex_unlock(&b->lock);
-    ev_async_stop(loop, &b->to_device);
+    loop_wake_stop(&b->to_device);
 }
 
 /* The caller holds the lock, so that the other thread does not end its loop meanwhile. */
 static void wake_cm(struct mad_box *b)
 {
-    if (b->cm_loop)
-        ev_async_send(b->cm_loop, b->to_cm);
+    if (b->to_cm)
+        loop_wake_send(b->to_cm);
 }
 
 void mad_box_describe(struct mad_box *b, const struct mad_device *d)
@@ -103,7 +98,7 @@ void mad_box_received(struct mad_box *b, const struct cm_datagram *d)
 {
     make_slots(b, &b->received);
     pthread_mutex_lock(&b->lock);
-    if (!b->cm_loop)
+    if (!b->to_cm)
         b->received.dropped++;
     else if (put(&b->received, d))
         wake_cm(b);
@@ -122,11 +117,10 @@ bool mad_box_next_to_send(struct mad_box *b, struct cm_datagram *out)
 
 /* --- the connection management thread ----------------------------------------------------------- */
 
-void mad_box_attach(struct mad_box *b, struct ev_loop *loop, ev_async *async)
+void mad_box_attach(struct mad_box *b, struct loop_wake *wake)
 {
     pthread_mutex_lock(&b->lock);
-    b->cm_loop = loop;
-    b->to_cm = async;
+    b->to_cm = wake;
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -151,8 +145,8 @@ void mad_box_send(struct mad_box *b, const struct cm_datagram *d)
     pthread_mutex_lock(&b->lock);
     if (put(&b->to_send, d)) {
         atomic_store_explicit(&b->pending, true, memory_order_relaxed);
-        if (b->device_loop)
-            ev_async_send(b->device_loop, &b->to_device);
+        if (b->device_runs)
+            loop_wake_send(&b->to_device);
     }
     pthread_mutex_unlock(&b->lock);
 }

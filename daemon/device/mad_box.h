@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/base/loop_wake.h"
 #include "daemon/core/cm/cm_types.h"
 
 #define MAD_BOX_SLOTS 1024u /* of each direction */
@@ -34,14 +35,15 @@ struct mad_ring {
     struct cm_datagram *slot; /* MAD_BOX_SLOTS; allocated with the first MAD */
 };
 struct mad_box {
-    pthread_mutex_t lock; /* protects all that follows, except pending and the watchers */
+    pthread_mutex_t lock; /* protects all that follows, except pending and to_device */
     struct mad_ring received, to_send;
     struct mad_device device;
     /* to_send has MADs. The device's thread reads it once per pass, without the lock (relaxed), and then looks under the
      * lock. That suffices: to_device is sent after it was set. */
     atomic_bool pending;
-    struct ev_loop *device_loop, *cm_loop; /* NULL: not running */
-    ev_async to_device, *to_cm;
+    bool device_runs;
+    struct loop_wake *to_cm; /* NULL: the connection management thread does not run */
+    struct loop_wake to_device; /* protected by itself */
 };
 
 void mad_box_init(struct mad_box *b);
@@ -49,8 +51,8 @@ void mad_box_fini(struct mad_box *b);
 
 /* --- the device's thread ------------------------------------------------------------------------- */
 
-/* The loop wakes up for MADs to send. */
-void mad_box_start(struct mad_box *b, struct ev_loop *loop);
+/* The loop wakes up for MADs to send. Returns 0, or -errno. */
+int mad_box_start(struct mad_box *b, struct ev_loop *loop);
 void mad_box_stop(struct mad_box *b);
 /* Copies the addresses of the device for the other thread. Called at the start and after each change of them. */
 void mad_box_describe(struct mad_box *b, const struct mad_device *d);
@@ -66,9 +68,9 @@ bool mad_box_next_to_send(struct mad_box *b, struct cm_datagram *out);
 
 /* --- the connection management thread ------------------------------------------------------------------ */
 
-/* `async` is sent in `loop` when a MAD was received, or when the addresses changed. NULL: no longer. The MADs that wait
- * in both directions stay. */
-void mad_box_attach(struct mad_box *b, struct ev_loop *loop, ev_async *async);
+/* Sends `wake` when a MAD was received, or when the addresses changed. NULL: no longer. The MADs that wait in both
+ * directions stay. */
+void mad_box_attach(struct mad_box *b, struct loop_wake *wake);
 void mad_box_device(struct mad_box *b, struct mad_device *out);
 bool mad_box_next_received(struct mad_box *b, struct cm_datagram *out);
 /* Lets the device send a MAD. d->sgid_index is the local address. */

@@ -20,13 +20,11 @@ static struct mailbox_call *begin(struct mailbox *m)
     return call;
 }
 
-static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
+static void run_all(void *arg)
 {
-    struct mailbox *m = w->data;
+    struct mailbox *m = arg;
     struct mailbox_call *call;
 
-    (void)loop;
-    (void)revents;
     while ((call = begin(m)) != NULL) {
         call->run(call);
         pthread_mutex_lock(&m->lock);
@@ -39,11 +37,13 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
     }
 }
 
-void mailbox_init(struct mailbox *m, struct ev_loop *loop)
+int mailbox_init(struct mailbox *m, struct ev_loop *loop)
 {
     pthread_condattr_t attr;
+    int rc = loop_wake_start(&m->wake, loop, run_all, m);
 
-    m->loop = loop;
+    if (rc)
+        return rc;
     m->late = false;
     STAILQ_INIT(&m->calls);
     pthread_mutex_init(&m->lock, NULL);
@@ -51,16 +51,16 @@ void mailbox_init(struct mailbox *m, struct ev_loop *loop)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&m->ended, &attr);
     pthread_condattr_destroy(&attr);
-    ev_async_init(&m->wake, on_wake);
-    m->wake.data = m;
-    ev_async_start(loop, &m->wake);
+    return 0;
 }
 
 void mailbox_fini(struct mailbox *m)
 {
     struct mailbox_call *call;
 
-    ev_async_stop(m->loop, &m->wake);
+    if (!m->wake.loop)
+        return;
+    loop_wake_stop(&m->wake);
     while ((call = STAILQ_FIRST(&m->calls)) != NULL) {
         STAILQ_REMOVE_HEAD(&m->calls, next);
         call->drop(call);
@@ -74,7 +74,7 @@ static void enqueue(struct mailbox *m, struct mailbox_call *call, bool dropped)
     call->state = MAILBOX_QUEUED;
     call->dropped = dropped;
     STAILQ_INSERT_TAIL(&m->calls, call, next);
-    ev_async_send(m->loop, &m->wake);
+    loop_wake_send(&m->wake);
 }
 
 /* Waits until the call has ended, or until its time is over. */

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "daemon/base/loop_wake.h"
+
 /* How long a call may take. A thread that serves clients begins with a call within milliseconds, even on a busy
  * machine. */
 #define MAILBOX_WAIT_NS (1000ull * 1000000ull)
@@ -27,8 +29,7 @@ struct mailbox_call {
 };
 
 struct mailbox {
-    struct ev_loop *loop;
-    ev_async wake;
+    struct loop_wake wake; /* not started: mailbox_init has failed */
     pthread_mutex_t lock;
     pthread_cond_t ended; /* monotonic clock */
     /* Protected by lock, as state and dropped of the calls are. */
@@ -36,7 +37,8 @@ struct mailbox {
     bool late; /* a call was not answered in time, and the thread has begun no call since */
 };
 
-void mailbox_init(struct mailbox *m, struct ev_loop *loop);
+/* Returns 0, or -errno; mailbox_fini may be called also then. */
+int mailbox_init(struct mailbox *m, struct ev_loop *loop);
 /* The thread of the loop has ended. Drops the calls that it did not run. */
 void mailbox_fini(struct mailbox *m);
 

@@ -13,12 +13,10 @@ static void empty(struct slice_box *b)
     pthread_cond_broadcast(&b->changed);
 }
 
-static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
+static void run_slice(void *arg)
 {
-    struct slice_box *b = w->data;
+    struct slice_box *b = arg;
 
-    (void)loop;
-    (void)revents;
     pthread_mutex_lock(&b->lock);
     struct slice_job *job = b->job;
     bool given_up = job && job->given_up;
@@ -36,25 +34,27 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
         job->drop(job);
 }
 
-void slice_box_init(struct slice_box *b, struct ev_loop *loop)
+int slice_box_init(struct slice_box *b, struct ev_loop *loop)
 {
     pthread_condattr_t attr;
+    int rc = loop_wake_start(&b->wake, loop, run_slice, b);
 
-    b->loop = loop;
+    if (rc)
+        return rc;
     b->job = NULL;
     pthread_mutex_init(&b->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&b->changed, &attr);
     pthread_condattr_destroy(&attr);
-    ev_async_init(&b->wake, on_wake);
-    b->wake.data = b;
-    ev_async_start(loop, &b->wake);
+    return 0;
 }
 
 void slice_box_fini(struct slice_box *b)
 {
-    ev_async_stop(b->loop, &b->wake);
+    if (!b->wake.loop)
+        return;
+    loop_wake_stop(&b->wake);
     if (b->job)
         b->job->drop(b->job);
     pthread_cond_destroy(&b->changed);
@@ -84,7 +84,7 @@ bool slice_box_run(struct slice_box *b, struct slice_job *job, uint64_t wait_ns)
         return false;
     }
     b->job = job;
-    ev_async_send(b->loop, &b->wake);
+    loop_wake_send(&b->wake);
     in_time = true;
     while (!job->done && in_time)
         in_time = wait_until(b, end);

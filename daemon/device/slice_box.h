@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/base/loop_wake.h"
+
 /* A part of some larger work, usually the first member of its struct. */
 struct slice_job {
     /* Runs one slice. Called in the device's thread. */
@@ -21,14 +23,14 @@ struct slice_job {
 };
 
 struct slice_box {
-    struct ev_loop *loop;
-    ev_async wake;
+    struct loop_wake wake; /* not started: slice_box_init has failed */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* monotonic clock */
     struct slice_job *job; /* NULL: none. Protected by lock, as done and given_up of the job are. */
 };
 
-void slice_box_init(struct slice_box *b, struct ev_loop *loop);
+/* Returns 0, or -errno; slice_box_fini may be called also then. */
+int slice_box_init(struct slice_box *b, struct ev_loop *loop);
 /* The thread of the loop has ended, and nobody waits. Frees a job that was given up. */
 void slice_box_fini(struct slice_box *b);
 

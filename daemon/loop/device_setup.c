@@ -176,12 +176,16 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
         return -ENOMEM;
     }
     control_turns_init(&d->control_turns, d->loop, s->control_share);
-    mailbox_init(&d->mailbox, d->loop);
-    slice_box_init(&d->slices, d->loop);
     mad_box_init(&d->mads);
-    mad_box_start(&d->mads, d->loop);
     gid_follow_init(d);
-    return 0;
+    int rc = mailbox_init(&d->mailbox, d->loop);
+    if (rc == 0)
+        rc = slice_box_init(&d->slices, d->loop);
+    if (rc == 0)
+        rc = mad_box_start(&d->mads, d->loop);
+    if (rc)
+        snprintf(why, ERROR_TEXT_MAX, "cannot make an eventfd: %s", strerror(-rc));
+    return rc;
 }
 
 static int find_interface(struct device *d, char *why)

@@ -40,7 +40,8 @@ static void on_udp(struct ev_loop *loop, ev_io *w, int revents)
     udp_drain_errors(&d->udp, w->fd);
 }
 
-/* If the kernel refuses to watch the socket, the pass after this sleep sends again, and begins the next watch. */
+/* If the kernel refuses to watch the socket, the pass after this sleep (wait_limit) sends again, and begins the next
+ * watch. */
 static void on_nothing(struct ev_loop *loop, ev_io *w, int revents)
 {
     (void)loop;
@@ -194,12 +195,14 @@ static void watch_activity(struct device *d)
     d->rests.data = d->wakes.data = d;
     ev_prepare_start(d->loop, &d->rests);
     ev_check_start(d->loop, &d->wakes);
+    wait_limit_start(&d->wait_limit, d->loop);
 }
 
 static void unwatch_activity(struct device *d)
 {
     ev_prepare_stop(d->loop, &d->rests);
     ev_check_stop(d->loop, &d->wakes);
+    wait_limit_stop(&d->wait_limit, d->loop);
     activity_rest(&d->activity);
 }
 
@@ -264,6 +267,7 @@ void loop_run(struct device *d)
         stuck_memory_check(d);
         if (worked) {
             d->last_work = now;
+            wait_limit_worked(&d->wait_limit);
             /* Yield after the next empty pass, so that the clients that were just notified can run. */
             empty = EMPTY_PASSES;
             if (d->tx.held)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Event loops without memory, and watchers that the kernel refuses. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon/base/event_loop.h"
@@ -102,5 +105,77 @@ Test(event_loop, a_refused_watcher_is_started_again)
     ev_run(loop, EVRUN_NOWAIT);
     cr_assert_eq(calls, 101);
     ev_io_stop(loop, &w);
+    ev_loop_destroy(loop);
+}
+
+/* libev calls this one. */
+static bool refuses;
+
+int epoll_ctl(int ep, int op, int fd, struct epoll_event *e)
+{
+    if (refuses && op != EPOLL_CTL_DEL) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, ep, op, fd, e);
+}
+
+static bool refused;
+
+static void on_bad(struct ev_loop *loop, ev_io *w, int revents)
+{
+    (void)loop;
+    (void)w;
+    refused = revents & EV_ERROR;
+}
+
+/* libev tells it after the wait, and nothing else ends this one. */
+Test(event_loop, a_refusal_is_reported_soon, .timeout = 20)
+{
+    struct wait_limit limit;
+    int ends[2];
+    ev_io w;
+
+    event_loop_guard();
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
+    cr_assert(loop);
+    wait_limit_start(&limit, loop);
+    cr_assert(pipe(ends) == 0);
+    ev_io_init(&w, on_bad, ends[0], EV_READ);
+    ev_io_start(loop, &w);
+    refuses = true;
+    for (unsigned i = 0; i < 3 && !refused; i++)
+        ev_run(loop, EVRUN_ONCE);
+    cr_expect(refused);
+    wait_limit_stop(&limit, loop);
+    ev_loop_destroy(loop);
+}
+
+Test(event_loop, only_a_wait_after_work_has_a_limit, .timeout = 20)
+{
+    struct wait_limit limit;
+    int ends[2];
+    ev_io w;
+
+    event_loop_guard();
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
+    cr_assert(loop && pipe(ends) == 0);
+    wait_limit_start(&limit, loop);
+    ev_io_init(&w, on_readable, ends[0], EV_READ);
+    ev_io_start(loop, &w);
+    ev_run(loop, EVRUN_ONCE);
+    cr_expect(limit.idle, "the limit has ended the wait");
+    ev_run(loop, EVRUN_NOWAIT);
+    cr_expect(!ev_is_active(&limit.timer), "this turn has no limit");
+    cr_assert(write(ends[1], "x", 1) == 1);
+    ev_run(loop, EVRUN_ONCE);
+    cr_expect_not(limit.idle);
+    ev_run(loop, EVRUN_NOWAIT);
+    cr_expect(ev_is_active(&limit.timer));
+    limit.idle = true;
+    wait_limit_worked(&limit);
+    cr_expect_not(limit.idle);
+    ev_io_stop(loop, &w);
+    wait_limit_stop(&limit, loop);
     ev_loop_destroy(loop);
 }

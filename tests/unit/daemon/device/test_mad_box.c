@@ -10,14 +10,12 @@
 
 static struct mad_box box;
 static struct ev_loop *device_loop, *cm_loop;
-static ev_async to_cm;
+static struct loop_wake to_cm;
 static unsigned woken;
 
-static void on_cm(struct ev_loop *loop, ev_async *w, int revents)
+static void on_cm(void *arg)
 {
-    (void)loop;
-    (void)w;
-    (void)revents;
+    (void)arg;
     woken++;
 }
 
@@ -26,19 +24,18 @@ static void setup(void)
     device_loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
     cm_loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
     mad_box_init(&box);
-    mad_box_start(&box, device_loop);
-    ev_async_init(&to_cm, on_cm);
-    ev_async_start(cm_loop, &to_cm);
-    mad_box_attach(&box, cm_loop, &to_cm);
+    cr_assert_eq(mad_box_start(&box, device_loop), 0);
+    cr_assert_eq(loop_wake_start(&to_cm, cm_loop, on_cm, NULL), 0);
+    mad_box_attach(&box, &to_cm);
     woken = 0;
 }
 
 static void teardown(void)
 {
-    mad_box_attach(&box, NULL, NULL);
+    mad_box_attach(&box, NULL);
     mad_box_stop(&box);
     mad_box_fini(&box);
-    ev_async_stop(cm_loop, &to_cm);
+    loop_wake_stop(&to_cm);
     ev_loop_destroy(cm_loop);
     ev_loop_destroy(device_loop);
 }
@@ -110,9 +107,9 @@ Test(mad_box, without_a_reader_nothing_is_kept)
 {
     struct cm_datagram d = datagram(1), out;
 
-    mad_box_attach(&box, NULL, NULL);
+    mad_box_attach(&box, NULL);
     mad_box_received(&box, &d);
-    mad_box_attach(&box, cm_loop, &to_cm);
+    mad_box_attach(&box, &to_cm);
     cr_expect_not(mad_box_next_received(&box, &out));
     cr_expect_eq(box.received.dropped, 1);
 }

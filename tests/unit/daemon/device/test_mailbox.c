@@ -36,7 +36,7 @@ static void start(void)
     sem_init(&begun, 0, 0);
     sem_init(&go_on, 0, 0);
     loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
-    mailbox_init(&box, loop);
+    cr_assert_eq(mailbox_init(&box, loop), 0);
     ev_async_init(&stop, on_stop);
     ev_async_start(loop, &stop);
     pthread_create(&thread, NULL, run_loop, NULL);
@@ -143,7 +143,7 @@ Test(mailbox, calls_that_did_not_run_are_dropped_at_the_end, .timeout = 60)
     struct counted c = COUNTED(count);
 
     loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
-    mailbox_init(&box, loop);
+    cr_assert_eq(mailbox_init(&box, loop), 0);
     mailbox_post(&box, &c.call);
     mailbox_fini(&box);
     cr_expect_eq(c.ran, 0);

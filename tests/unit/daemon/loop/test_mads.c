@@ -18,23 +18,20 @@ static void teardown(void)
 }
 TestSuite(mads, .init = setup, .fini = teardown, .timeout = 60);
 
-static void on_async(struct ev_loop *loop, ev_async *w, int revents)
+static void on_mad(void *arg)
 {
-    (void)loop;
-    (void)w;
-    (void)revents;
+    (void)arg;
 }
 
 /* The device has the address 127.0.0.1 and no network: the MAD stays inside. */
 Test(mads, a_mad_to_the_device_itself_comes_back)
 {
-    static ev_async async;
+    struct loop_wake wake;
     struct mad_device m;
     struct cm_datagram d = {.device = 0, .traffic_class = 8, .hop_limit = 64}, in;
 
-    ev_async_init(&async, on_async);
-    ev_async_start(f.device->loop, &async);
-    mad_box_attach(&f.device->mads, f.device->loop, &async);
+    cr_assert_eq(loop_wake_start(&wake, f.device->loop, on_mad, NULL), 0);
+    mad_box_attach(&f.device->mads, &wake);
     mad_box_device(&f.device->mads, &m);
     cr_assert(m.num_gids == 1 && memcmp(m.gids[0], f.device->gid, 16) == 0);
     cr_expect_eq(m.active_mtu, f.device->active_mtu);
@@ -49,7 +46,8 @@ Test(mads, a_mad_to_the_device_itself_comes_back)
     cr_expect_arr_eq(in.local_gid, m.gids[0], 16);
     cr_expect(in.device == 0 && in.sgid_index == 0 && in.traffic_class == 8 && in.hop_limit == 64);
     cr_expect_not(mad_box_pending(&f.device->mads));
-    ev_async_stop(f.device->loop, &async);
+    mad_box_attach(&f.device->mads, NULL);
+    loop_wake_stop(&wake);
 }
 
 /* A pass carries a bounded number, and says that there may be more. */
