@@ -360,6 +360,30 @@ void quota_release_memory(const struct quota_owner *o, uint32_t mappings, uint64
         release(o, item, memory_items(mappings, bytes, item));
 }
 
+static const struct item open_file = {QUOTA_DESCRIPTORS, 0, 1};
+
+bool quota_charge_open_file(const struct quota_owner *o)
+{
+    pthread_mutex_lock(&o->quota->lock);
+    struct quota_user *u = find_or_add(o->quota, o->uid);
+    if (u)
+        add(o->quota, u, &open_file, 1);
+    pthread_mutex_unlock(&o->quota->lock);
+    return u != NULL;
+}
+
+void quota_release_open_file(const struct quota_owner *o)
+{
+    release(o, &open_file, 1);
+}
+
+uint64_t quota_excess_files(struct quota *q)
+{
+    uint64_t capacity = q->capacity[QUOTA_DESCRIPTORS], n = quota_total(q, QUOTA_DESCRIPTORS);
+
+    return n > capacity ? n - capacity : 0;
+}
+
 /* --- status ------------------------------------------------------------------------------------ */
 
 static size_t user_rows(const struct quota *q, const struct quota_user *u, struct quota_row *row)

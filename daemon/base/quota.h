@@ -104,6 +104,13 @@ void quota_release(const struct quota_owner *o, enum quota_kind object);
 int quota_charge_memory(const struct quota_owner *o, uint32_t mappings, uint64_t bytes, char why[QUOTA_WHY_MAX]);
 void quota_release_memory(const struct quota_owner *o, uint32_t mappings, uint64_t bytes);
 
+/* Counts a file that is open already, even beyond the limits. Later charges are refused for it. False: out of memory, and
+ * it is not counted. */
+bool quota_charge_open_file(const struct quota_owner *o);
+void quota_release_open_file(const struct quota_owner *o);
+/* How many open files there are beyond those that the daemon can have for clients. */
+uint64_t quota_excess_files(struct quota *q);
+
 /* Returns the amount of this kind that all users have together. */
 uint64_t quota_total(struct quota *q, enum quota_kind kind);
 

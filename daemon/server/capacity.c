@@ -13,9 +13,10 @@
 /* Each pass of a loop looks at all sessions of its device, so more of them would slow down everybody. */
 #define SESSIONS_MAX 2048u
 
-/* Reserves. The daemon needs descriptors for the documents of pumice status, for captures, to accept connections, and
- * for connections that it refuses; mappings for the same documents, captures, threads and malloc. */
-#define DESCRIPTORS_RESERVED (CAPACITY_REFUSED + 64u)
+/* Reserves. The daemon needs descriptors for the documents of pumice status, for captures, to accept connections, for
+ * connections that it refuses, and for those that a message brings (253 at most) until it has looked at them; mappings
+ * for the same documents, captures, threads and malloc. */
+#define DESCRIPTORS_RESERVED (2 * CAPACITY_REFUSED + 64u + 256u)
 #define MAPPINGS_RESERVED 512u
 
 /* The amount that clients may have if the daemon has used this much. At least half of a small limit is theirs. */

@@ -421,6 +421,10 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
     struct server *sv = w->data;
 
     event_loop_rewatch(loop, w, revents);
+    if (quota_excess_files(&sv->quota) > CAPACITY_REFUSED) {
+        pause_accepting(sv, "too many descriptors of clients can't be closed");
+        return;
+    }
     for (unsigned i = 0; i < ACCEPTS; i++) {
         int sock = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (sock < 0) {
@@ -492,6 +496,7 @@ static void count_users(struct server *sv)
     quota_init(&sv->quota, &sv->settings->quota, capacity);
     for (unsigned i = 0; i < sv->devices.n; i++)
         sv->devices.device[i]->quota = &sv->quota;
+    fd_closer_set_quota(&sv->quota);
 }
 
 static int start_watchdog(struct server *sv, char why[ERROR_TEXT_MAX])
@@ -589,6 +594,7 @@ void server_fini(struct server *sv)
     watchdog_forget_devices(&sv->watchdog); /* because their activities are freed */
     cm_thread_fini(&sv->cm);
     device_set_close(&sv->devices);
+    fd_closer_set_quota(NULL);
     quota_fini(&sv->quota);
     file_thread_stop();
     watchdog_stop(&sv->watchdog);

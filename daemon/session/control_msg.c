@@ -49,8 +49,9 @@ static void refuse_fds(int sock)
     struct control_reply rp = {.fds = 0};
 
     rp.status = control_fail(&rp, -EBUSY,
-                             "the daemon takes no more descriptors from this user: it can't close those that the user "
-                             "sent before (sockets that linger, or files on a server that does not answer)");
+                             "the daemon takes no more descriptors now: it can't close those that this user sent "
+                             "before (sockets that linger, or files on a server that does not answer), or it has too "
+                             "many open files");
     control_send(sock, &rp);
 }
 
