@@ -105,6 +105,46 @@ static void unread(const struct hostile *h)
     close(sock);
 }
 
+/* The open files that the daemon counts for this user. -1: none. */
+static long open_files(const struct hostile *h)
+{
+    char command[512], line[256];
+    long n = -1;
+
+    snprintf(command, sizeof(command), "%s/bin/pumice status --only quotas --socket %s", getenv("VT_BUILD"), h->socket);
+    FILE *f = popen(command, "r");
+    while (f && fgets(line, sizeof(line), f))
+        sscanf(line, "%*u descriptors %*s %ld", &n);
+    if (f)
+        pclose(f);
+    return n;
+}
+
+/* The same with many connections. Their sockets wait for the threads that are stuck, so they count. Otherwise the user
+ * could take all open files of the daemon. */
+static void unread_in_many(const struct hostile *h)
+{
+    enum { MANY = 60 };
+    int sock[MANY];
+
+    hostile_pause(true);
+    for (unsigned i = 0; i < MANY; i++) {
+        int fd = lingering();
+
+        sock[i] = hostile_connect(h);
+        need(send(sock[i], "x", 1, 0) == 1 && hostile_send(sock[i], PM_OP_LIST, NULL, 0, &fd, 1));
+        close(fd);
+    }
+    hostile_pause(false);
+    for (unsigned i = 0; i < MANY; i++) {
+        need(hostile_reply(sock[i], NULL, 0) == 2);
+        close(sock[i]);
+    }
+    long n = open_files(h);
+    printf("# %ld open files\n", n);
+    ok(n >= MANY - 10, "the sockets of ended connections with descriptors in them are open files of their user");
+}
+
 /* More than the daemon keeps for later: it refuses the next ones, and says why. All are sent during one pause, because the
  * signal that stops the daemon also ends each close() that lingers. */
 static void too_many(const struct hostile *h)
@@ -161,6 +201,7 @@ int main(void)
     hostile_attack(&h, as_memory, "a socket in the place of memory");
     hostile_attack(&h, as_an_xrc_domain, "a socket in the place of an XRC domain's file");
     hostile_attack(&h, unread, "messages with sockets that nobody reads");
+    hostile_attack(&h, unread_in_many, "many connections with such messages");
     hostile_attack(&h, too_many, "many sockets");
     hostile_attack(&h, connections_meanwhile, "connections while descriptors can't be closed");
     ok(hostile_stop(&h), "the daemon ends");
