@@ -159,7 +159,6 @@ static struct status_call *call_of(struct status_request *r)
 static void make_status(struct status_request *r)
 {
     struct status_call *call = call_of(r);
-
     const struct query_sources *sources = &call->connection->server->sources;
 
     if (call->op == PM_OP_TM)
@@ -421,11 +420,9 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
     struct server *sv = w->data;
 
     event_loop_rewatch(loop, w, revents);
-    if (quota_excess_files(&sv->quota) > CAPACITY_REFUSED) {
+    if (quota_excess_files(&sv->quota) > CAPACITY_REFUSED)
         pause_accepting(sv, "too many descriptors of clients can't be closed");
-        return;
-    }
-    for (unsigned i = 0; i < ACCEPTS; i++) {
+    for (unsigned i = 0; i < ACCEPTS && ev_is_active(w); i++) {
         int sock = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (sock < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
