@@ -167,7 +167,10 @@ static inline int hostile_open(int sock, const int *fd, unsigned n)
 }
 
 /* The bystander: the main thread answers (LIST), and so does the thread of the device (STATUS, OPEN). As root, the
- * bystander is another user. It prints the time that all of this takes; docs/security.md has such times. */
+ * bystander is another user. It prints the longest time that all of this takes, of some times; docs/security.md has such
+ * figures. */
+#define HOSTILE_TIMES 10
+
 static inline bool hostile_bystander(const struct hostile *h)
 {
     int status = -1;
@@ -176,14 +179,20 @@ static inline bool hostile_bystander(const struct hostile *h)
     pid_t pid = fork();
     need(pid >= 0);
     if (pid == 0) {
-        hostile_become(HOSTILE_BYSTANDER_UID);
-        double begin = vt_now();
-        int sock = hostile_connect(h);
-        bool served = hostile_open(sock, NULL, 0) == 0;
+        double longest = 0;
+        bool served = true;
 
-        close(sock);
-        served = served && hostile_answers(h, PM_OP_LIST) && hostile_answers(h, PM_OP_STATUS);
-        printf("# three answers took %.1f ms\n", (vt_now() - begin) * 1000);
+        hostile_become(HOSTILE_BYSTANDER_UID);
+        for (int i = 0; i < HOSTILE_TIMES && served; i++) {
+            double begin = vt_now();
+            int sock = hostile_connect(h);
+            served = hostile_open(sock, NULL, 0) == 0;
+
+            close(sock);
+            served = served && hostile_answers(h, PM_OP_LIST) && hostile_answers(h, PM_OP_STATUS);
+            longest = vt_now() - begin > longest ? vt_now() - begin : longest;
+        }
+        printf("# three answers took at most %.1f ms\n", longest * 1000);
         fflush(stdout);
         _exit(!served);
     }
