@@ -424,3 +424,25 @@ Test(traffic, hostile_doorbells)
     fixture_run(&f);
     cr_assert(fixture_poll(&cq, &e) && e.status == WC_SUCCESS);
 }
+
+/* The ACKs of other QPs must not wait for all that one QP has to send. */
+Test(traffic, a_pass_receives_before_it_has_sent_everything)
+{
+    const unsigned all = 15 * sizeof(memory) / 256; /* packets with the path MTU of the fixture's queue pairs */
+    struct pm_cqe e;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < 15; i++) {
+        write_wqe(&a, WR_RDMA_WRITE, 0, 0, sizeof(memory));
+        fixture_post_send(s, &a);
+    }
+    device_pass(f.device, clock_ns());
+    cr_expect(f.device->io.loopback_packets < all, "%u packets", (unsigned)f.device->io.loopback_packets);
+    fixture_run(&f);
+    while (fixture_poll(&cq, &e)) {
+        cr_assert_eq(e.status, WC_SUCCESS);
+        n++;
+    }
+    cr_expect_eq(n, 15);
+    cr_expect_geq(f.device->io.loopback_packets, all);
+}
