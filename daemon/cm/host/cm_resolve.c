@@ -10,6 +10,8 @@
 #include "daemon/cm/host/ucma_sockaddr.h"
 #include "wire/gid.h"
 
+#define LOOPBACK_IFINDEX 1u /* in each network namespace */
+
 /* Has this machine the address? The kernel tells by a bind. */
 static bool is_of_machine(const struct cm_addr *addr, uint32_t scope)
 {
@@ -78,11 +80,29 @@ static int this_host(const struct cm_devices *d, struct cm_addr *dst)
     return cm_devices_source(d, gid, &(struct cm_device_choice){0}, dst->gid, &route) ? 0 : -ENODEV;
 }
 
+/* 127.0.0.0/8 and ::1 */
+static bool is_loopback(const uint8_t gid[16])
+{
+    static const uint8_t localhost6[16] = {[15] = 1};
+
+    return memcmp(gid, localhost6, sizeof(localhost6)) == 0 || (gid_is_v4(gid) && gid[GID_V4_AT] == 127);
+}
+
+/* Has the daemon a device on the loopback interface? Then such addresses may be those of other daemons. */
+static bool is_on_loopback(const struct cm_devices *d)
+{
+    for (unsigned i = 0; i < d->n; i++) {
+        if (d->info[i].ifindex == LOOPBACK_IFINDEX)
+            return true;
+    }
+    return false;
+}
+
 int cm_resolve_route_to(const struct cm_devices *d, struct cm_addr *dst, uint32_t scope, struct cm_addr *src,
                         struct cm_route *route)
 {
     route->device = CM_NO_DEVICE;
-    if (cm_addr_is_wildcard(dst)) {
+    if (cm_addr_is_wildcard(dst) || (is_loopback(dst->gid) && !is_on_loopback(d))) {
         int rc = this_host(d, dst);
         if (rc)
             return rc;

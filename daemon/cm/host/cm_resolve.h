@@ -12,7 +12,8 @@ int cm_resolve_local(const struct cm_devices *d, const struct cm_addr *addr, uin
 
 /* Finds the source address for packets to *dst, which has the interface `scope` if it is link-local. src: the local
  * address of the program, or a wildcard, which is replaced; the port stays. A wildcard in *dst means this host, and
- * is replaced by an own address. The rules, in this order:
+ * is replaced by an own address. So is an address of 127.0.0.0/8 or ::1, if no device is on the loopback interface. The
+ * rules, in this order:
  * 1. the address that the program chose
  * 2. an own address of the daemon is reached from itself
  * 3. the kernel's route: the device that has the source address of the route, or a device on its interface

@@ -144,6 +144,18 @@ Test(cm_address, the_choice_of_the_source)
     cr_expect(cm_devices_find(&d, dst.gid, 0, &route), "0.0.0.0 is this host");
 }
 
+Test(cm_address, loopback_destinations_without_a_device_there)
+{
+    struct cm_addr dst = {.gid = {[10] = 0xff, 0xff, 127, 0, 0, 1}}, src = {.v6 = false};
+    struct cm_devices d = {.n = 1};
+    struct cm_route route;
+
+    d.info[0] = (struct mad_device){.ifindex = 7, .num_gids = 1, .gids = {{[10] = 0xff, 0xff, 10, 2, 0, 1}}};
+    cr_assert_eq(cm_resolve_route_to(&d, &dst, 0, &src, &route), 0);
+    cr_expect_arr_eq(dst.gid, d.info[0].gids[0], 16, "mean this host");
+    cr_expect_arr_eq(src.gid, d.info[0].gids[0], 16);
+}
+
 Test(cm_address, addresses_of_af_ib)
 {
     struct ucma_sockaddr_ib sib = {.family = AF_IB, .sid = htobe64(0x01060000), .sid_mask = htobe64(~0xffffull)};
