@@ -315,6 +315,10 @@ static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta 
         COUNT(qp, rx_bad_opcode);
         cause = DROP_OPCODE;
     } else if (!may_receive(qp)) {
+        if (resp_rx_closed(qp, p, meta)) {
+            qp->e->counters.rx_time_wait++;
+            return false;
+        }
         COUNT(qp, rx_bad_state);
         cause = DROP_STATE;
     } else if (!pkey_matches(p->pkey)) {

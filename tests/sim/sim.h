@@ -255,7 +255,7 @@ struct end {
     bool sig_all;
     bool refill; /* receives wait in a ring until the engine asks for them */
     /* Destroys its QP as soon as it has sent and received everything, whether or not its last ACK has arrived. */
-    bool leaves;
+    bool leaves, disconnects; /* disconnects: it moves the QP to ERR before */
     bool resets; /* its user resets it when a part of a message has arrived */
     bool rogue; /* its peer sends malicious packets, so the results are not known */
     uint64_t rtr_at, rts_at; /* ns */

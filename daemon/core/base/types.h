@@ -402,7 +402,7 @@ struct check {
     X(gsi_mads_rcvd, "management datagrams received by QP 1")                                                          \
     X(gsi_mads_dropped, "management datagrams dropped: too many wait")                                                 \
     X(rx_unknown_qp, "packets dropped: no such QP")                                                                    \
-    X(rx_time_wait, "duplicates for a destroyed QP, acknowledged once more")                                           \
+    X(rx_time_wait, "duplicates for a QP in ERR or a destroyed QP, acknowledged once more")                            \
     X(rx_bad_state, "packets dropped: QP not ready to receive")                                                        \
     X(rx_bad_pkey, "packets dropped: P_Key")                                                                           \
     X(rx_bad_source, "packets dropped: source address is not the QP's peer")                                           \

@@ -16,6 +16,7 @@
 #include "daemon/core/requester/credits.h"
 #include "daemon/core/requester/rendezvous.h"
 #include "daemon/core/requester/rtt.h"
+#include "daemon/core/responder/receive.h"
 #include "daemon/core/responder/recv_queue.h"
 #include "daemon/core/responder/srq.h"
 #include "daemon/core/tm/tag_list.h"
@@ -182,32 +183,15 @@ static void detach(struct qp *qp)
     qp->peer = NULL;
 }
 
-/* Lets time_wait.c acknowledge duplicates for the QP, if the QP could receive. */
-static void remember(const struct qp *qp)
-{
-    const struct responder *r = &qp->resp;
-    if (!qp_is_reliable(qp) || qp->type == QPT_XRC_SEND || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
-        return;
-    time_wait_add(&qp->e->time_wait,
-                  &(struct time_wait){
-                      .qpn = qp->qpn,
-                      .dest_qpn = qp->attr.dest_qpn,
-                      .ack_psn = r->plain_psn,
-                      .ack_msn = r->plain_msn,
-                      .av = qp->attr.av,
-                      .service = qp->service,
-                      /* An ACK that was due is sent, unless it would overtake responses that will never be sent. */
-                      .ack_pending = (r->ack_pending || r->ack_deadline) && !r->nak && !r->res_pending,
-                  });
-}
-
 /* Nothing points at the QP afterwards. Its windows are unbound. It is off all lists, and its timer is stopped (detach).
  * It is out of the table. Its queued completions and events are dropped. Packets of earlier batches are the owner's.
  * The owner has sent them before it makes control calls. */
 void qp_destroy(struct qp *qp)
 {
     struct engine *e = qp->e;
-    remember(qp);
+    struct time_wait received;
+    if (resp_received(qp, &received))
+        time_wait_add(&e->time_wait, &received);
     mw_unbind_all(&e->keys, &qp->windows);
     mcast_leave_all(&e->mcast, &qp->groups);
     detach(qp);
@@ -227,7 +211,7 @@ void qp_start_responder(struct qp *qp)
     r->plain_psn = psn_add(r->epsn, PSN_MASK);
     r->msn = r->plain_msn = 0;
     r->message = 0;
-    r->nak_sent = r->nak_quiet = r->stalled = r->ack_pending = r->comm_est = r->told_none = false;
+    r->nak_sent = r->nak_quiet = r->stalled = r->ack_pending = r->comm_est = r->told_none = r->closed = false;
     r->credit_repeats = 0;
     r->nak = 0;
     r->received = r->remaining = r->longest_read = 0;

@@ -236,6 +236,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, const ch
     }
     assign(&qp->attr, attr, mask);
     if (to == QPS_ERR) {
+        qp->resp.closed = qp->resp.closed || (from >= QPS_RTR && from != QPS_ERR);
         qp_fail(qp);
         return 0;
     }

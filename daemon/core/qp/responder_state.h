@@ -57,6 +57,7 @@ struct responder {
     uint32_t nak_psn;
     uint32_t acked_psn; /* packets before this PSN were acknowledged or answered by a packet that is in a batch */
     bool comm_est; /* EVENT_COMM_EST was given */
+    bool closed; /* its program moved the QP to ERR: the QP still acknowledges duplicates (time_wait.h) */
     uint32_t received; /* bytes of the message so far */
     uint64_t va; /* RDMA WRITE: address of the next byte */
     uint32_t rkey;

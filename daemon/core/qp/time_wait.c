@@ -6,6 +6,16 @@
 #include "daemon/core/base/psn.h"
 #include "wire/syndrome.h"
 
+bool time_wait_covers(const struct time_wait *e, const struct pkt *p, const struct rx_meta *meta)
+{
+    uint16_t props = op_table[p->opcode].properties;
+    if (!(props & (OP_IS_SEND | OP_IS_WRITE)) || !(props & OP_IS_REQUEST))
+        return false; /* the results of READs and atomics are not kept */
+    return (p->opcode & OP_SERVICE_MASK) == e->service && pkey_matches(p->pkey) &&
+           memcmp(meta->src_gid, e->av.dgid, 16) == 0 && (!meta->src_qpn || meta->src_qpn == e->dest_qpn) &&
+           psn_diff(p->psn, e->ack_psn) <= 0;
+}
+
 void time_wait_add(struct time_wait_ring *r, const struct time_wait *qp)
 {
     struct time_wait *e = &r->slot[r->tail++ % TIME_WAIT_SLOTS];
@@ -27,13 +37,8 @@ static struct time_wait *find(struct time_wait_ring *r, uint32_t qpn)
 
 bool time_wait_rx(struct time_wait_ring *r, const struct pkt *p, const struct rx_meta *meta)
 {
-    uint16_t props = op_table[p->opcode].properties;
-    if (!(props & (OP_IS_SEND | OP_IS_WRITE)) || !(props & OP_IS_REQUEST))
-        return false; /* the results of READs and atomics are not kept */
     struct time_wait *e = find(r, p->dest_qpn);
-    if (!e || (p->opcode & OP_SERVICE_MASK) != e->service || !pkey_matches(p->pkey) ||
-        memcmp(meta->src_gid, e->av.dgid, 16) != 0 || (meta->src_qpn && meta->src_qpn != e->dest_qpn) ||
-        psn_diff(p->psn, e->ack_psn) > 0)
+    if (!e || !time_wait_covers(e, p, meta))
         return false;
     r->pending += !e->ack_pending;
     e->ack_pending = true;

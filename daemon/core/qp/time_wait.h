@@ -4,7 +4,9 @@
  * The last ACK of a connection may be lost after the application has its last message and destroys its QP. The peer
  * would then repeat that message to a QP that does not exist, and report a failure of a message that arrived. So the
  * engine remembers the newest destroyed QPs. It acknowledges duplicates for them. It never acknowledges a packet that
- * the QP had not received. */
+ * the QP had not received.
+ *
+ * The same goes for a QP that its program moved to ERR, as rdma_disconnect does before the QP is destroyed. */
 #ifndef PUMICE_DAEMON_CORE_QP_TIME_WAIT_H
 #define PUMICE_DAEMON_CORE_QP_TIME_WAIT_H
 
@@ -26,6 +28,9 @@ struct time_wait_ring {
     uint32_t tail; /* free-running index of the next one */
     uint32_t pending; /* ACKs to be sent */
 };
+
+/* Does the packet repeat one that the QP had received? */
+bool time_wait_covers(const struct time_wait *e, const struct pkt *p, const struct rx_meta *meta);
 
 /* Remembers a QP that is being destroyed. */
 void time_wait_add(struct time_wait_ring *r, const struct time_wait *qp);

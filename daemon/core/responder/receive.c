@@ -5,6 +5,7 @@
 #include "daemon/core/qp/event_queue.h"
 #include "daemon/core/qp/qp_fail.h"
 #include "daemon/core/qp/resource.h"
+#include "daemon/core/qp/time_wait.h"
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/responder/execute.h"
 #include "daemon/core/responder/read_first.h"
@@ -198,4 +199,34 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     resp_ack_is_due(&qp->resp, now);
     if (resp_has_work(&qp->resp))
         qp_schedule(qp);
+}
+
+bool resp_received(const struct qp *qp, struct time_wait *e)
+{
+    const struct responder *r = &qp->resp;
+    bool failed = qp->attr.state == QPS_ERR && !r->closed;
+    if (!qp_is_reliable(qp) || qp->type == QPT_XRC_SEND || qp->attr.state < QPS_RTR || failed)
+        return false;
+    *e = (struct time_wait){
+        .qpn = qp->qpn,
+        .dest_qpn = qp->attr.dest_qpn,
+        .ack_psn = r->plain_psn,
+        .ack_msn = r->plain_msn,
+        .av = qp->attr.av,
+        .service = qp->service,
+        /* An ACK that was due is sent, unless it would overtake responses that will never be sent. */
+        .ack_pending = (r->ack_pending || r->ack_deadline) && !r->nak && !r->res_pending,
+    };
+    return true;
+}
+
+bool resp_rx_closed(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
+{
+    struct responder *r = &qp->resp;
+    struct time_wait received;
+    if (!resp_received(qp, &received) || !time_wait_covers(&received, p, meta))
+        return false;
+    r->ack_pending = true;
+    qp_schedule(qp);
+    return true;
 }

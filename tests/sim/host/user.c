@@ -327,6 +327,8 @@ int user_leave(struct host *h)
         qp_info(e->qp, &info);
         e->left_rel = psn_rel(e->peer, info.epsn);
         struct qp_init init = build_init(e);
+        struct qp_attr err = {.state = QPS_ERR};
+        sim_require(s, !e->disconnects || qp_modify(e->qp, &err, QPA_STATE, NULL) == 0, "end %d: to ERR", e->index);
         qp_destroy(e->qp);
         memset(e->qpmem, POISON, qp_size(&init));
         free(e->qpmem);

@@ -225,6 +225,8 @@ const struct sim_case sim_cases[] = {
      .op[0] = {{WR_SEND_WITH_IMM, 0, 300}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 1000}}, .op[1] = {{WR_SEND, SIGNALED, 10}}},
     {.name = "leave-both", .about = "both leave", .sweep = SWEEP_TWO, .leaves = 3,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}, .op[1] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}},
+    {.name = "leave-disconnect", .about = "both leave, and move their QPs to ERR before", .sweep = SWEEP_TWO, .leaves = 3, .disconnects = true,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}, .op[1] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}},
     {.name = "leave-rnr", .about = "the receiver is first not ready, and then leaves", .sweep = SWEEP_TWO, .leaves = 2, .recv_at = 700 * US,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 300}}},
     {.name = "leave-psn-wrap", .about = "over the wrap of the PSN", .sweep = SWEEP_TWO, .leaves = 2, .psn = 0xfffffd,
@@ -335,6 +337,7 @@ static void setup_end(struct end *e, const struct sim_case *c)
     e->sig_all = false;
     e->refill = c->refill;
     e->leaves = (c->leaves >> e->index) & 1;
+    e->disconnects = c->disconnects;
     e->host = c->loopback ? 0 : e->host;
     if (e->index == 1) {
         e->rts_at = c->rts_late;

@@ -58,6 +58,7 @@ struct sim_case {
     bool srq, xrc;
     uint32_t srq_limit; /* armed from the start */
     uint8_t leaves; /* bit n: end n destroys its QP as soon as it is done */
+    bool disconnects; /* those that leave move their QP to ERR before, as rdma_disconnect does */
     uint64_t done_least, done_most; /* time of the last completion, ns; 0: not checked */
     struct case_count count[CASE_COUNTS];
 };

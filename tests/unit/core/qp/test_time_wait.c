@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A destroyed QP acknowledges duplicates of the packets that it had received, and nothing else. */
+/* A QP that its program closed or destroyed acknowledges duplicates of the packets that it had received, and nothing else. */
 #include "tests/unit/core/core_fixture.h"
 
 enum { PEER_QPN = 99, FIRST_PSN = 0xfffffe };
@@ -208,16 +208,71 @@ Test(time_wait, waits_for_room_in_the_batch)
     expect_ack(FIRST_PSN);
 }
 
-Test(time_wait, a_failed_qp_leaves_nothing)
+static void to_err(struct qp *qp)
+{
+    struct qp_attr a = {.state = QPS_ERR};
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
+}
+
+/* rdma_disconnect moves the QP to ERR, and the program destroys it later. */
+Test(time_wait, a_qp_that_its_program_moved_to_err_acknowledges_duplicates)
 {
     struct qp *qp = fix_qp(&fix);
     uint32_t qpn = qp_number(qp);
     connect_qp(qp);
     write_arrives(qpn, FIRST_PSN);
     expect_ack(FIRST_PSN);
-    struct qp_attr a = {.state = QPS_ERR};
+    to_err(qp);
+    write_arrives(qpn, FIRST_PSN + 1);
+    cr_expect_eq(transmit(), 0, "a new request");
+    write_arrives(qpn, FIRST_PSN);
+    expect_ack(FIRST_PSN);
+    to_err(qp);
+    write_arrives(qpn, FIRST_PSN);
+    qp_destroy(qp);
+    expect_ack(FIRST_PSN);
+    write_arrives(qpn, FIRST_PSN);
+    expect_ack(FIRST_PSN);
+    cr_expect_eq(engine_counters(fix.e)->rx_time_wait, 3);
+}
+
+Test(time_wait, reset_ends_it)
+{
+    struct qp *qp = fix_qp(&fix);
+    uint32_t qpn = qp_number(qp);
+    struct qp_attr a = {.state = QPS_RESET};
+    connect_qp(qp);
+    write_arrives(qpn, FIRST_PSN);
+    expect_ack(FIRST_PSN);
+    to_err(qp);
     cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
+    to_err(qp);
+    write_arrives(qpn, FIRST_PSN);
+    cr_expect_eq(transmit(), 0);
     qp_destroy(qp);
     write_arrives(qpn, FIRST_PSN);
-    cr_assert_eq(transmit(), 0);
+    cr_expect_eq(transmit(), 0);
+}
+
+/* The engine moves the QP to ERR when it refuses a request. */
+Test(time_wait, a_failed_qp_leaves_nothing)
+{
+    struct qp *qp = fix_qp(&fix);
+    uint32_t qpn = qp_number(qp);
+    struct pkt bad = {.opcode = OP_SERVICE_RC | OP_WRITE_MIDDLE,
+                      .migreq = true,
+                      .pkey = PKEY_DEFAULT,
+                      .dest_qpn = qpn,
+                      .psn = (FIRST_PSN + 1) & PSN_MASK};
+    connect_qp(qp);
+    write_arrives(qpn, FIRST_PSN);
+    expect_ack(FIRST_PSN);
+    engine_rx(fix.e, &bad, &from_peer, 1000);
+    cr_assert_eq(transmit(), 1, "a NAK");
+    to_err(qp);
+    write_arrives(qpn, FIRST_PSN);
+    cr_expect_eq(transmit(), 0);
+    qp_destroy(qp);
+    write_arrives(qpn, FIRST_PSN);
+    cr_expect_eq(transmit(), 0);
 }
