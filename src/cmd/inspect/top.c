@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice top: prints a table of devices and queue pairs with rates, and repeats it at regular times. */
+/* pumice top: prints tables of devices, connection management and queue pairs with rates, and repeats them at regular
+ * times. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>
@@ -24,6 +25,7 @@
 
 #define ROWS_DEFAULT 40 /* lines of the output if it is not a terminal */
 #define TEXTS_MAX 6
+#define RATES_MAX 5
 
 struct top_options {
     struct target_options target;
@@ -40,8 +42,8 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Shows devices and queue pairs of running daemons with rates, the busiest first, and what each "
-    "queue pair waits for; in a lab, of all hosts. Ctrl-C ends it.\v"
+    "Shows devices, connections by rdma_cm and queue pairs of running daemons with rates, the busiest first, and what "
+    "each queue pair waits for; in a lab, of all hosts. Ctrl-C ends it.\v"
     "Example:\n"
     "  pumice top -d 0.5\n"
     "  pumice top -b -n 10 -d 1 > rates.txt\n\n"
@@ -88,11 +90,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- rates ----------------------------------------------------------------------------------------------------- */
 
-/* A row for a device or a queue pair. */
+/* A row for a device, the connection management of a host, or a queue pair. */
 struct row {
     char text[TEXTS_MAX][96]; /* the cells before and after the rates */
-    uint64_t tx_pkts, rx_pkts, tx_bytes, rx_bytes, resent; /* counters */
-    double rate[5]; /* the rates of these counters; negative: unknown */
+    uint64_t counter[RATES_MAX]; /* of the columns of its form */
+    double rate[RATES_MAX]; /* their rates; negative: unknown */
     uint64_t key; /* made of host, device and queue pair; the same row of the next table has the same key */
 };
 struct table {
@@ -102,7 +104,7 @@ struct table {
 };
 /* The state of all hosts at one time. */
 struct look {
-    struct table devices, qps;
+    struct table devices, cms, qps;
     unsigned hosts; /* hosts that answered */
 };
 
@@ -124,37 +126,44 @@ static uint64_t count(const json_t *counters, const char *name)
     return (uint64_t)json_integer_value(json_object_get(counters, name));
 }
 
+/* In the order of packet_rates. */
 static void fill(struct row *r, const json_t *counters)
 {
-    r->tx_pkts = count(counters, "sent_pkts");
-    r->rx_pkts = count(counters, "rcvd_pkts");
-    r->tx_bytes = count(counters, "sent_bytes");
-    r->rx_bytes = count(counters, "rcvd_bytes");
-    r->resent = count(counters, "fast_retrans") + count(counters, "probe_retrans") + count(counters, "timeout_retrans");
+    r->counter[0] = count(counters, "sent_pkts");
+    r->counter[1] = count(counters, "rcvd_pkts");
+    r->counter[2] = count(counters, "sent_bytes");
+    r->counter[3] = count(counters, "rcvd_bytes");
+    r->counter[4] =
+        count(counters, "fast_retrans") + count(counters, "probe_retrans") + count(counters, "timeout_retrans");
 }
 
-static void set_rates(struct table *now, const struct table *before)
+static int by_key(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* Sorts both tables by their keys. */
+static void set_rates(struct table *now, struct table *before)
 {
     double span = now->when - before->when;
+    size_t at = 0;
 
+    if (now->n)
+        qsort(now->row, now->n, sizeof(now->row[0]), by_key);
+    if (before->n)
+        qsort(before->row, before->n, sizeof(before->row[0]), by_key);
     for (size_t i = 0; i < now->n; i++) {
         struct row *r = &now->row[i];
-        const struct row *old = NULL;
 
-        for (size_t k = 0; k < before->n && !old; k++) {
-            if (before->row[k].key == r->key)
-                old = &before->row[k];
+        while (at < before->n && before->row[at].key < r->key)
+            at++;
+        const struct row *old = at < before->n && before->row[at].key == r->key ? &before->row[at] : NULL;
+        for (unsigned k = 0; k < RATES_MAX; k++) {
+            bool known = old && span > 0 && r->counter[k] >= old->counter[k];
+            r->rate[k] = known ? (double)(r->counter[k] - old->counter[k]) / span : -1;
         }
-        if (!old || span <= 0 || r->tx_pkts < old->tx_pkts) {
-            for (unsigned k = 0; k < 5; k++)
-                r->rate[k] = -1;
-            continue;
-        }
-        r->rate[0] = (double)(r->tx_pkts - old->tx_pkts) / span;
-        r->rate[1] = (double)(r->rx_pkts - old->rx_pkts) / span;
-        r->rate[2] = (double)(r->tx_bytes - old->tx_bytes) / span / 1e6;
-        r->rate[3] = (double)(r->rx_bytes - old->rx_bytes) / span / 1e6;
-        r->rate[4] = (double)(r->resent - old->resent) / span;
     }
 }
 
@@ -214,6 +223,29 @@ static void add_qps(struct look *l, const json_t *status, const json_t *device, 
     }
 }
 
+/* A host that never used connection management has no row. */
+static void add_cm(struct look *l, const json_t *status, int host)
+{
+    const json_t *cm = json_object_get(status, "cm"), *states = json_object_get(cm, "states");
+    const json_t *counters = json_object_get(cm, "counters");
+    static const char *const of_counters[] = {"established", "rej_received", "timeouts", "retries"};
+    uint64_t used = count(cm, "channels");
+
+    for (unsigned i = 0; i < sizeof(of_counters) / sizeof(of_counters[0]); i++)
+        used += count(counters, of_counters[i]);
+    if (!used)
+        return;
+    struct row *r = add_row(&l->cms);
+    for (unsigned i = 0; i < sizeof(of_counters) / sizeof(of_counters[0]); i++)
+        r->counter[i] = count(counters, of_counters[i]);
+    r->key = (uint64_t)(unsigned)(host + 1) << 48;
+    set_text(r, 0, "%d", host < 0 ? 0 : host);
+    set_text(r, 1, "rdma_cm");
+    set_text(r, 2, "established %" PRIu64 ", other IDs %zu, listeners %zu", count(states, "established"),
+             json_array_size(json_object_get(cm, "connections")) - (size_t)count(states, "established"),
+             json_array_size(json_object_get(cm, "listeners")));
+}
+
 static void add_host(struct look *l, const json_t *status, int host)
 {
     const json_t *device;
@@ -230,6 +262,7 @@ static void add_host(struct look *l, const json_t *status, int host)
                  json_array_size(json_object_get(device, "qps")));
         add_qps(l, status, device, host, i);
     }
+    add_cm(l, status, host);
 }
 
 static double seconds(void)
@@ -245,7 +278,7 @@ static void look(struct look *l, const struct targets *t)
     char path[SOCKET_PATH_MAX];
 
     *l = (struct look){.hosts = 0};
-    l->devices.when = l->qps.when = seconds();
+    l->devices.when = l->cms.when = l->qps.when = seconds();
     for (unsigned i = 0; i < t->n; i++) {
         targets_socket(t, i, path);
         json_t *status = control_fetch(path, PM_OP_STATUS, NULL, 0);
@@ -260,16 +293,31 @@ static void look(struct look *l, const struct targets *t)
 static void forget(struct look *l)
 {
     free(l->devices.row);
+    free(l->cms.row);
     free(l->qps.row);
     *l = (struct look){.hosts = 0};
 }
 
 /* --- showing --------------------------------------------------------------------------------------------------- */
 
+struct rate_column {
+    const char *heading;
+    unsigned width, decimals;
+    double unit;
+};
+static const struct rate_column packet_rates[RATES_MAX] = {{"tx pkt/s", 10, 0, 1},
+                                                           {"rx pkt/s", 10, 0, 1},
+                                                           {"tx MB/s", 9, 1, 1e6},
+                                                           {"rx MB/s", 9, 1, 1e6},
+                                                           {"resent/s", 9, 0, 1}};
+static const struct rate_column cm_rates[] = {
+    {"connect/s", 10, 0, 1}, {"reject/s", 10, 0, 1}, {"timeout/s", 9, 0, 1}, {"resent/s", 9, 0, 1}};
+
 /* The columns with text. `before` of them stand before the rates. Their fixed widths keep the columns in place from one
  * table to the next. */
 struct form {
-    unsigned texts, before;
+    const struct rate_column *rate;
+    unsigned rates, texts, before;
     struct {
         const char *heading;
         unsigned width, flags;
@@ -277,11 +325,22 @@ struct form {
 };
 
 static const struct form device_form = {
+    .rate = packet_rates,
+    .rates = RATES_MAX,
     .texts = 3,
     .before = 2,
     .text = {{"host", 4, COLUMNS_RIGHT}, {"device", 23, COLUMNS_CUT}, {"", 0, COLUMNS_CUT}},
 };
+static const struct form cm_form = {
+    .rate = cm_rates,
+    .rates = sizeof(cm_rates) / sizeof(cm_rates[0]),
+    .texts = 3,
+    .before = 2,
+    .text = {{"host", 4, COLUMNS_RIGHT}, {"connections", 23, COLUMNS_CUT}, {"", 0, COLUMNS_CUT}},
+};
 static const struct form qp_form = {
+    .rate = packet_rates,
+    .rates = RATES_MAX,
     .texts = 6,
     .before = 4,
     .text = {{"host", 4, COLUMNS_RIGHT},
@@ -291,11 +350,6 @@ static const struct form qp_form = {
              {"program", 15, COLUMNS_CUT},
              {"waits for", 0, COLUMNS_CUT}},
 };
-static const struct {
-    const char *heading;
-    unsigned width, decimals;
-} rates[] = {{"tx pkt/s", 10, 0}, {"rx pkt/s", 10, 0}, {"tx MB/s", 9, 1}, {"rx MB/s", 9, 1}, {"resent/s", 9, 0}};
-#define NUM_RATES (sizeof(rates) / sizeof(rates[0]))
 
 static void show_table(const struct table *t, const struct form *f, bool batch, const char *eol, size_t rows)
 {
@@ -305,8 +359,8 @@ static void show_table(const struct table *t, const struct form *f, bool batch, 
     if (!batch)
         columns_fit_terminal(&columns);
     for (unsigned i = 0; i < f->texts; i++) {
-        for (unsigned k = 0; i == f->before && k < NUM_RATES; k++)
-            columns_add(&columns, rates[k].heading, rates[k].width, COLUMNS_RIGHT);
+        for (unsigned k = 0; i == f->before && k < f->rates; k++)
+            columns_add(&columns, f->rate[k].heading, f->rate[k].width, COLUMNS_RIGHT);
         columns_add(&columns, f->text[i].heading, f->text[i].width, f->text[i].flags);
     }
     for (size_t n = 0; n < t->n && n < rows; n++) {
@@ -314,11 +368,11 @@ static void show_table(const struct table *t, const struct form *f, bool batch, 
 
         columns_row(&columns);
         for (unsigned i = 0; i < f->texts; i++) {
-            for (unsigned k = 0; i == f->before && k < NUM_RATES; k++) {
+            for (unsigned k = 0; i == f->before && k < f->rates; k++) {
                 if (r->rate[k] < 0)
                     columns_cell(&columns, "-");
                 else
-                    columns_cell(&columns, "%.*f", (int)rates[k].decimals, r->rate[k]);
+                    columns_cell(&columns, "%.*f", (int)f->rate[k].decimals, r->rate[k] / f->rate[k].unit);
             }
             columns_cell(&columns, "%s", r->text[i]);
         }
@@ -337,7 +391,7 @@ static size_t terminal_rows(void)
 static void show(const struct look *l, bool batch)
 {
     const char *eol = batch ? "" : "\033[K"; /* clears the rest of the line */
-    size_t rows = batch ? SIZE_MAX : terminal_rows(), used = l->devices.n + 4;
+    size_t rows = batch ? SIZE_MAX : terminal_rows(), used = l->devices.n + 4 + (l->cms.n ? l->cms.n + 1 : 0);
     time_t now = time(NULL);
     char stamp[32];
 
@@ -346,6 +400,8 @@ static void show(const struct look *l, bool batch)
         fputs("\033[H", stdout);
     printf("pumice top  %s  %zu devices, %zu queue pairs%s\n", stamp, l->devices.n, l->qps.n, eol);
     show_table(&l->devices, &device_form, batch, eol, rows);
+    if (l->cms.n)
+        show_table(&l->cms, &cm_form, batch, eol, rows);
     show_table(&l->qps, &qp_form, batch, eol, rows > used ? rows - used : 1);
     fputs(batch ? "\n" : "\033[J", stdout);
     fflush(stdout);
@@ -374,6 +430,7 @@ int cmd_top(int argc, char **argv)
             break;
         look(&now, &t);
         set_rates(&now.devices, &before.devices);
+        set_rates(&now.cms, &before.cms);
         set_rates(&now.qps, &before.qps);
         if (now.qps.n)
             qsort(now.qps.row, now.qps.n, sizeof(now.qps.row[0]), busier);

@@ -85,6 +85,28 @@ is "top: an XRC target" "$(awk -v qp="$qp" '$2 == qp { print NF, $3, $10 }' <<<"
 eval "exec ${P[1]}>&-"
 wait "$program"
 
+# Connections by rdma_cm.
+hasnt "top: no program connects" "$("$pumice" top --socket "$dir/s" -n 1)" "rdma_cm"
+if command -v rping >/dev/null; then
+    LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s rping -s -p $((port + 501)) >"$dir/rping" 2>&1 &
+    listener=$!
+    for _ in $(seq 100); do
+        "$pumice" top --socket "$dir/s" -n 1 >"$dir/top"
+        grep -q "listeners 1" "$dir/top" && break
+        sleep 0.1
+    done
+    has "top: a listener" "$(grep rdma_cm "$dir/top")" "established 0, other IDs 0, listeners 1"
+    LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s timeout 60 rping -c -a "$address" -p $((port + 501)) -C 1 >"$dir/rping2" 2>&1
+    is "top: the connection" $? 0
+    timeout 20 tail --pid=$listener -f /dev/null || kill "$listener"
+    wait "$listener"
+    is "top: the listener" $? 0
+    out=$("$pumice" top --socket "$dir/s" -n 2 -d 0.2)
+    is "top: rates of connections" "$(grep -c "rdma_cm .* 0 .*listeners 0" <<<"$out")" 1
+else
+    skip_part "connections in top: no rping"
+fi
+
 # Rates while something is sent.
 LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s ib_write_bw -F -x 0 -s 4096 -D 4 -p $((port + 500)) >"$dir/bw1" 2>&1 &
 sleep 0.5
