@@ -12,11 +12,13 @@
  * the daemon closes its copy of the read end after it has sent it. The write end then reports POLLERR when the last
  * reader is gone. With the channel, all its IDs end, and their peers are told.
  *
- * A program waits for events with poll(2), or blocks in a GET_EVENT command. The descriptor that it has is the read end
- * of a pipe. The daemon writes one byte for each event that waits in the channel. The client takes one byte (read, which
- * blocks unless the descriptor has O_NONBLOCK), and then sends GET_EVENT. If the event is gone meanwhile, because its ID
- * was destroyed, the reply is -ENODATA and the client takes the next byte. After any other error the event still waits,
- * and the daemon writes its byte again. When the daemon dies, the pipe ends. */
+ * A program waits for events with poll(2), or blocks in a GET_EVENT command. The descriptor that it has is an epoll
+ * instance of the library, which contains the read end of a pipe. So it is readable (POLLIN) when the pipe has data, and
+ * when the pipe has ended. The daemon writes one byte for each event that waits in the channel. The client takes one byte
+ * (read, which blocks unless the descriptor has O_NONBLOCK), and then sends GET_EVENT. If the event is gone meanwhile,
+ * because its ID was destroyed, the reply is -ENODATA and the client takes the next byte. After any other error the event
+ * still waits, and the daemon writes its byte again. When the daemon dies, the pipe ends. The library then makes the
+ * events itself that say so, and silences the descriptor after the last one. */
 #ifndef PUMICE_ABI_CM_H
 #define PUMICE_ABI_CM_H
 

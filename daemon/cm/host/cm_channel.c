@@ -53,6 +53,12 @@ static int open_pipe(struct cm_channel *ch, int *read_fd, char why[QUOTA_WHY_MAX
     return rc;
 }
 
+/* Tokens are random, so their lowest bits are a hash. */
+static struct cm_channel_bucket *bucket_of(struct cm_host *h, uint64_t token)
+{
+    return &h->by_token[token % CM_CHANNEL_BUCKETS];
+}
+
 int cm_channel_create(struct cm_host *h, uid_t uid, pid_t pid, void (*ended)(struct cm_channel *ch),
                       struct cm_channel **out, int *read_fd, char why[QUOTA_WHY_MAX])
 {
@@ -80,6 +86,7 @@ int cm_channel_create(struct cm_host *h, uid_t uid, pid_t pid, void (*ended)(str
     ch->no_reader.data = ch;
     ev_io_start(h->loop, &ch->no_reader);
     TAILQ_INSERT_TAIL(&h->channels, ch, link);
+    LIST_INSERT_HEAD(bucket_of(h, ch->token), ch, same_bucket);
     *out = ch;
     return 0;
 }
@@ -92,20 +99,21 @@ void cm_channel_free(struct cm_channel *ch)
     free(ch);
 }
 
-/* A channel that was used is likely to be used again, so it goes to the front. */
 struct cm_channel *cm_channel_find(struct cm_host *h, uid_t uid, uint64_t token)
 {
     struct cm_channel *ch;
 
-    TAILQ_FOREACH (ch, &h->channels, link) {
+    LIST_FOREACH (ch, bucket_of(h, token), same_bucket) {
         if (ch->token == token && ch->owner.uid == uid)
             break;
     }
-    if (ch && ch != TAILQ_FIRST(&h->channels)) {
-        TAILQ_REMOVE(&h->channels, ch, link);
-        TAILQ_INSERT_HEAD(&h->channels, ch, link);
-    }
     return ch;
+}
+
+void cm_channel_hide(struct cm_channel *ch)
+{
+    TAILQ_REMOVE(&ch->host->channels, ch, link);
+    LIST_REMOVE(ch, same_bucket);
 }
 
 /* --- events ------------------------------------------------------------------------------------ */

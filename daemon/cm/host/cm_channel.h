@@ -28,6 +28,7 @@ TAILQ_HEAD(cm_note_list, cm_note);
 
 struct cm_channel {
     TAILQ_ENTRY(cm_channel) link;
+    LIST_ENTRY(cm_channel) same_bucket;
     struct cm_host *host;
     uint64_t token; /* by which its users name it; nobody can guess it */
     struct quota_owner owner;
@@ -50,6 +51,8 @@ int cm_channel_create(struct cm_host *h, uid_t uid, pid_t pid, void (*ended)(str
 void cm_channel_free(struct cm_channel *ch);
 /* Finds the channel of a user by its token. NULL: there is none. */
 struct cm_channel *cm_channel_find(struct cm_host *h, uid_t uid, uint64_t token);
+/* Nobody finds the channel from now on. */
+void cm_channel_hide(struct cm_channel *ch);
 
 /* Appends an event. The note belongs to the channel until cm_channel_next or cm_channel_remove. */
 void cm_channel_add(struct cm_channel *ch, struct cm_note *n);

@@ -15,6 +15,8 @@
 
 struct cm_channel;
 TAILQ_HEAD(cm_channel_list, cm_channel);
+LIST_HEAD(cm_channel_bucket, cm_channel);
+#define CM_CHANNEL_BUCKETS 1024u
 struct takeover;
 
 struct cm_host {
@@ -25,6 +27,7 @@ struct cm_host {
     struct handles ids; /* struct ucma_id, by the number that the program has */
     struct handles joins; /* struct ucma_join, by the number that the program has */
     struct cm_channel_list channels;
+    struct cm_channel_bucket by_token[CM_CHANNEL_BUCKETS]; /* the same ones, by the lowest bits of their tokens */
     struct cm_channel_list ending; /* those whose IDs are being destroyed */
     ev_idle ends; /* active while `ending` is not empty */
     struct cm_failures failures;

@@ -220,7 +220,7 @@ void ucma_channel_end(struct cm_channel *ch)
 
     ch->over = true;
     ev_io_stop(h->loop, &ch->no_reader);
-    TAILQ_REMOVE(&h->channels, ch, link);
+    cm_channel_hide(ch);
     drop_notes(ch);
     if (destroy_ids(ch, clock_ns() + SLICE_NS)) {
         cm_channel_free(ch);

@@ -16,6 +16,7 @@
 #include "src/verbs/abi/context_ops.h"
 #include "src/verbs/base/cancel.h"
 #include "src/verbs/base/clock.h"
+#include "src/verbs/base/event_fd.h"
 #include "src/verbs/device/device.h"
 #include "src/verbs/session/autostart.h"
 #include "src/verbs/session/call.h"
@@ -48,6 +49,16 @@ static void admit_daemon(struct vb_context *c)
         prctl(PR_SET_PTRACER, (unsigned long)rep.pid, 0, 0, 0);
 }
 
+/* Makes the descriptor for asynchronous events. */
+static int watch_events(struct vb_context *c)
+{
+    int fd = vb_event_fd_create();
+    if (fd < 0)
+        return fd;
+    c->vctx.context.async_fd = fd;
+    return vb_event_fd_watch(fd, c->async_pipe);
+}
+
 /* Opens the device with this index in the session (PM_OP_OPEN), and maps the session page. Returns 0 or -errno; the
  * caller then frees the context. */
 static int bind_session(struct vb_context *c, uint32_t index)
@@ -78,14 +89,14 @@ static int bind_session(struct vb_context *c, uint32_t index)
     if (rc)
         return rc;
     c->doorbell_fd = fds[1];
-    c->vctx.context.async_fd = fds[2];
+    c->async_pipe = fds[2];
     c->caps.fw_ver[sizeof(c->caps.fw_ver) - 1] = 0;
     void *page = mmap(NULL, sizeof(*c->page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
     vb_close(fds[0]);
     if (page == MAP_FAILED)
         return -errno;
     c->page = page;
-    return 0;
+    return watch_events(c);
 }
 
 static void unbind_session(struct vb_context *c)
@@ -96,8 +107,10 @@ static void unbind_session(struct vb_context *c)
         vb_close(c->doorbell_fd);
     if (c->vctx.context.async_fd >= 0)
         vb_close(c->vctx.context.async_fd);
+    if (c->async_pipe >= 0)
+        vb_close(c->async_pipe);
     c->page = NULL;
-    c->doorbell_fd = c->vctx.context.async_fd = -1;
+    c->doorbell_fd = c->async_pipe = c->vctx.context.async_fd = -1;
     vb_session_close(&c->session);
 }
 
@@ -137,7 +150,7 @@ static struct vb_context *open_device(struct ibv_device *device)
     if (!c)
         return NULL;
     atomic_store(&c->session.fd, -1);
-    c->doorbell_fd = c->vctx.context.async_fd = -1;
+    c->doorbell_fd = c->async_pipe = c->vctx.context.async_fd = -1;
     c->generation = vb_fork_generation();
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->vctx.context.mutex, NULL);

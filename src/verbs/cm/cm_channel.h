@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* An event channel of connection management: what the program gets when it opens /dev/infiniband/rdma_cm. The program
- * has descriptors of it (cm_descriptor.h), which are read ends of the channel's pipe.
+ * has descriptors of it (cm_descriptor.h, base/event_fd.h), through which it polls the channel's pipe.
  *
  * A channel is dead when its daemon has died. It stays dead, even if the daemon is started again. */
 #ifndef PUMICE_SRC_VERBS_CM_CM_CHANNEL_H
@@ -15,7 +15,8 @@
 
 struct vb_cm_channel {
     uint64_t number; /* of the daemon */
-    dev_t dev; /* the pipe */
+    int pipe; /* read end; under the lock. -1: closed */
+    dev_t dev; /* of the pipe */
     ino_t ino;
     _Atomic uint64_t connection; /* serial number of the connection that uses the channel */
     atomic_bool dead;
@@ -32,7 +33,8 @@ int vb_cm_channel_create(struct vb_cm_channel **channel, int *fd, struct vb_cm_r
 void vb_cm_channel_release(struct vb_cm_channel *ch);
 /* Has this process closed all its descriptors of the channel? */
 bool vb_cm_channel_is_closed(struct vb_cm_channel *ch);
-/* Tells the daemon that this process has no descriptor of the channel any more. */
+/* This process has no descriptor of the channel any more: closes the pipe, and tells the daemon. A call that still uses
+ * the channel keeps the pipe open, as the kernel keeps a file until the last call for it returns. */
 void vb_cm_channel_drop(struct vb_cm_channel *ch);
 
 /* Sees to it that the connection of this process uses the channel. Returns 0 or -errno. -ENODEV: the channel is dead. */

@@ -7,9 +7,9 @@
 #include <rdma/rdma_user_cm.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pumice/abi_cm.h"
+#include "src/verbs/base/event_fd.h"
 #include "src/verbs/cm/cm_descriptor.h"
 #include "src/verbs/cm/cm_lock.h"
 #include "src/verbs/cm/user_memory.h"
@@ -136,11 +136,11 @@ static int after_death(struct command *c)
     struct vb_cm_ids *ids = &c->channel->ids;
     struct rdma_ucm_event_resp event;
     struct rdma_ucm_destroy_id_resp end = {0};
-    bool done;
+    bool done, more = true;
     vb_cm_lock();
     switch (c->req.head.cmd) {
     case RDMA_USER_CM_CMD_GET_EVENT:
-        done = vb_cm_ids_removal(ids, &event);
+        done = vb_cm_ids_removal(ids, &event, &more);
         if (done)
             answer(c, &event, sizeof(event));
         break;
@@ -156,6 +156,8 @@ static int after_death(struct command *c)
         done = false;
     }
     vb_cm_unlock();
+    if (!more)
+        vb_event_fd_silence(c->fd, c->channel->pipe);
     return done ? 0 : -ENODEV;
 }
 
@@ -190,7 +192,7 @@ static int take_event(struct command *c)
     char byte;
     if (atomic_load(&c->channel->dead))
         return after_death(c);
-    ssize_t n = read(c->fd, &byte, 1);
+    ssize_t n = vb_event_fd_read(c->fd, c->channel->pipe, &byte, 1);
     int e = errno;
     if (n <= 0 && vb_cm_channel_is_closed(c->channel))
         wait_for_ever();

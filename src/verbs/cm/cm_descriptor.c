@@ -2,11 +2,8 @@
 #include "src/verbs/cm/cm_descriptor.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/syscall.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
+#include "src/verbs/base/event_fd.h"
 #include "src/verbs/cm/cm_lock.h"
 
 _Atomic unsigned vb_cm_num_marked;
@@ -63,42 +60,49 @@ void vb_cm_closed(struct vb_cm_channel *ch)
     vb_cm_channel_release(ch);
 }
 
-/* The file at fd. A system call, because fstat is one of the functions that this library replaces. */
-static bool file_at(int fd, dev_t *dev, ino_t *ino)
+/* The channel that the descriptor was marked with, with a reference for the caller. */
+static struct vb_cm_channel *marked_with(int fd)
 {
-    struct statx st;
-    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &st) != 0)
-        return false;
-    *dev = makedev(st.stx_dev_major, st.stx_dev_minor);
-    *ino = st.stx_ino;
-    return true;
+    vb_cm_lock();
+    struct vb_cm_channel *ch = vb_table_get(&vb_cm_marks, (uint32_t)fd);
+    if (ch)
+        ch->refs++;
+    vb_cm_unlock();
+    return ch;
+}
+
+/* Removes the mark, if it still is that of the channel. */
+static void unmark_stale(int fd, struct vb_cm_channel *ch)
+{
+    struct vb_cm_channel *old = NULL;
+    vb_cm_lock();
+    if (vb_table_get(&vb_cm_marks, (uint32_t)fd) == ch)
+        set(fd, NULL, &old);
+    vb_cm_unlock();
+    vb_cm_channel_release(ch);
+    if (old)
+        vb_cm_closed(old);
 }
 
 struct vb_cm_channel *vb_cm_channel_at(int fd)
 {
-    dev_t dev = 0;
-    ino_t ino = 0;
-    struct vb_cm_channel *stale = NULL;
-    bool is_open = file_at(fd, &dev, &ino);
-    vb_cm_lock();
-    struct vb_cm_channel *ch = vb_table_get(&vb_cm_marks, (uint32_t)fd);
-    if (ch && is_open && ch->dev == dev && ch->ino == ino)
-        ch->refs++;
-    else if (ch) {
-        set(fd, NULL, &stale);
+    int e = errno;
+    struct vb_cm_channel *ch = marked_with(fd);
+    if (ch && !vb_event_fd_has(fd, ch->pipe)) {
+        unmark_stale(fd, ch);
         ch = NULL;
     }
-    vb_cm_unlock();
-    if (stale)
-        vb_cm_closed(stale);
+    errno = e;
     return ch;
 }
 
-bool vb_cm_is_channel(int fd, dev_t dev, ino_t ino)
+bool vb_cm_is_channel(int fd)
 {
-    vb_cm_lock();
-    const struct vb_cm_channel *ch = vb_table_get(&vb_cm_marks, (uint32_t)fd);
-    bool is = ch && ch->dev == dev && ch->ino == ino;
-    vb_cm_unlock();
+    int e = errno;
+    struct vb_cm_channel *ch = marked_with(fd);
+    bool is = ch && vb_event_fd_has(fd, ch->pipe);
+    if (ch)
+        vb_cm_channel_release(ch);
+    errno = e;
     return is;
 }

@@ -2,14 +2,12 @@
 /* The descriptors of this process that are channels of connection management.
  *
  * A program may close a descriptor behind the back of the library (close_range, a system call of its own). The number
- * may be another file then. So the library compares the pipe before it treats a descriptor as a channel.
+ * may be another file then. So the library looks for the channel's pipe in it before it treats a descriptor as a channel.
  *
  * While the process has no channel, vb_cm_marked costs one load. It is async-signal-safe, and may be called between
  * vfork and exec. */
 #ifndef PUMICE_SRC_VERBS_CM_CM_DESCRIPTOR_H
 #define PUMICE_SRC_VERBS_CM_CM_DESCRIPTOR_H
-
-#include <sys/stat.h>
 
 #include "src/verbs/base/table.h"
 #include "src/verbs/cm/cm_channel.h"
@@ -35,7 +33,7 @@ void vb_cm_closed(struct vb_cm_channel *ch);
 /* The channel of a marked descriptor, with a reference for the caller. NULL: the descriptor is another file, and loses
  * its mark. */
 struct vb_cm_channel *vb_cm_channel_at(int fd);
-/* The same without a reference, for a caller that knows the file of the descriptor already. */
-bool vb_cm_is_channel(int fd, dev_t dev, ino_t ino);
+/* Is the marked descriptor a channel? It keeps its mark in any case. Keeps errno. */
+bool vb_cm_is_channel(int fd);
 
 #endif

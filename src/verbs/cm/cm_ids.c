@@ -152,16 +152,24 @@ void vb_cm_ids_count(struct vb_cm_ids *ids, const struct rdma_ucm_event_resp *ev
         vb_cm_ids_add(ids, event->id, 0);
 }
 
-bool vb_cm_ids_removal(struct vb_cm_ids *ids, struct rdma_ucm_event_resp *event)
+/* The next ID that does not know it yet. */
+static struct vb_cm_id *next_untold(struct vb_cm_ids *ids)
 {
-    for (size_t i = 0; i < ids->ids.n; i++) {
-        struct vb_cm_id *e = &ids->ids.entry[i];
-        if (e->uid == 0 || e->told)
-            continue;
-        e->told = true;
-        e->reported++;
-        *event = (struct rdma_ucm_event_resp){.uid = e->uid, .id = e->id, .event = VB_CM_EVENT_DEVICE_REMOVAL};
-        return true;
-    }
-    return false;
+    size_t i = ids->untold > UINT32_MAX ? ids->ids.n : place(&ids->ids, (uint32_t)ids->untold);
+    while (i < ids->ids.n && ids->ids.entry[i].uid == 0)
+        i++;
+    return i < ids->ids.n ? &ids->ids.entry[i] : NULL;
+}
+
+bool vb_cm_ids_removal(struct vb_cm_ids *ids, struct rdma_ucm_event_resp *event, bool *more)
+{
+    struct vb_cm_id *e = next_untold(ids);
+    *more = false;
+    if (!e)
+        return false;
+    e->reported++;
+    *event = (struct rdma_ucm_event_resp){.uid = e->uid, .id = e->id, .event = VB_CM_EVENT_DEVICE_REMOVAL};
+    ids->untold = e->id + 1ull;
+    *more = next_untold(ids) != NULL;
+    return true;
 }

@@ -27,7 +27,6 @@ struct vb_cm_id {
     uint32_t owner; /* of a membership: the ID that joined */
     uint64_t uid; /* the number that the program gave to it; 0: none */
     uint32_t reported; /* events so far */
-    bool told; /* that its device is gone */
 };
 
 struct vb_cm_id_list {
@@ -39,6 +38,7 @@ struct vb_cm_ids {
     struct vb_cm_id_list ids;
     struct vb_cm_id_list memberships;
     uint32_t listener; /* the ID that got the last connection request */
+    uint64_t untold; /* after the daemon's death: IDs from this number on do not know that their device is gone */
 };
 
 /* Frees what is in ids. */
@@ -57,8 +57,8 @@ void vb_cm_ids_move(struct vb_cm_ids *from, struct vb_cm_ids *to, uint32_t id);
 
 /* Counts an event that the daemon has reported. A connection request adds its ID. */
 void vb_cm_ids_count(struct vb_cm_ids *ids, const struct rdma_ucm_event_resp *event);
-/* Makes the event that the device of an ID is gone. Each ID gets one such event; an ID without a number of the program
- * gets none. Returns false if no more IDs are left. */
-bool vb_cm_ids_removal(struct vb_cm_ids *ids, struct rdma_ucm_event_resp *event);
+/* Makes the event that the device of an ID is gone. Each ID gets one such event, in the order of their numbers; an ID
+ * without a number of the program gets none. Returns false if no more IDs are left. *more: there is another one. */
+bool vb_cm_ids_removal(struct vb_cm_ids *ids, struct rdma_ucm_event_resp *event, bool *more);
 
 #endif

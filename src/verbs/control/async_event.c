@@ -4,11 +4,8 @@
 #include <infiniband/verbs.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "src/verbs/base/cancel.h"
+#include "src/verbs/base/event_fd.h"
 #include "src/verbs/control/event_ack.h"
 #include "src/verbs/objects/cq.h"
 #include "src/verbs/objects/srq.h"
@@ -113,21 +110,15 @@ static bool deliver(struct vb_context *c, const struct pm_async_event *rec, stru
     return found;
 }
 
-/* The daemon is gone: the first caller gets IBV_EVENT_DEVICE_FATAL. Then this function replaces the descriptor by one
- * that never becomes readable. Otherwise a program that polls it would loop on the end of the pipe. */
+/* The daemon is gone: the first caller gets IBV_EVENT_DEVICE_FATAL. After it, the descriptor is never readable again.
+ * Otherwise a program that polls it would loop on the end of the pipe. */
 static int deliver_fatal(struct vb_context *c, struct ibv_async_event *event)
 {
     pthread_mutex_lock(&c->lock);
     bool first = !c->fatal_reported;
-    if (first) {
-        int fd = c->vctx.context.async_fd, flags = fcntl(fd, F_GETFL);
-        int silent = eventfd(0, EFD_CLOEXEC | (flags & O_NONBLOCK ? EFD_NONBLOCK : 0));
-        c->fatal_reported = true;
-        if (silent >= 0) {
-            dup3(silent, fd, O_CLOEXEC);
-            vb_close(silent);
-        }
-    }
+    c->fatal_reported = true;
+    if (first)
+        vb_event_fd_silence(c->vctx.context.async_fd, c->async_pipe);
     pthread_mutex_unlock(&c->lock);
     atomic_store(&c->gone, true);
     if (!first)
@@ -144,7 +135,9 @@ VB_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_
         struct pm_async_event rec;
         if (!vb_owned(c))
             return vb_err(-EIO), -1;
-        ssize_t n = read(context->async_fd, &rec, sizeof(rec));
+        if (c->fatal_reported) /* as in Linux, no event follows */
+            return vb_event_fd_wait(context->async_fd);
+        ssize_t n = vb_event_fd_read(context->async_fd, c->async_pipe, &rec, sizeof(rec));
         if (n < 0)
             return -1;
         if (n != (ssize_t)sizeof(rec))

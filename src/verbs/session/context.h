@@ -28,6 +28,7 @@ struct vb_context {
     /* Shared with the daemon: doorbells, and the state of waiting threads. NULL before the open succeeded. */
     struct pm_session_page *page;
     int doorbell_fd; /* eventfd that wakes the daemon */
+    int async_pipe; /* of asynchronous events; the program polls it through async_fd (base/event_fd.h) */
     uint32_t generation; /* of the process that opened the context, see fork.h */
     _Atomic bool gone; /* the daemon is gone: set once, never cleared */
     /* When an empty poll last checked that the daemon lives, in ns of CLOCK_MONOTONIC. */
@@ -42,7 +43,7 @@ struct vb_context {
     struct vb_table mrs; /* by the upper 24 bits of the lkey */
     struct vb_table mws; /* by the upper 24 bits of the rkey */
     _Atomic size_t dm_used; /* bytes of device memory */
-    bool fatal_reported; /* IBV_EVENT_DEVICE_FATAL was delivered; under lock */
+    _Atomic bool fatal_reported; /* IBV_EVENT_DEVICE_FATAL was delivered; changed under lock */
 };
 
 _Static_assert(offsetof(struct vb_context, vctx) == sizeof(struct vb_context_v65), "newer is just before vctx");

@@ -94,23 +94,19 @@ static dev_t device_number(void)
 /* Changes a struct stat or stat64. */
 #define MAKE_DEVICE(fd, st)                                                                                            \
     do {                                                                                                               \
-        int e_ = errno;                                                                                                \
-        if (vb_cm_is_channel(fd, (st)->st_dev, (st)->st_ino)) {                                                        \
+        if (vb_cm_is_channel(fd)) {                                                                                    \
             (st)->st_mode = DEVICE_MODE;                                                                               \
             (st)->st_rdev = device_number();                                                                           \
         }                                                                                                              \
-        errno = e_;                                                                                                    \
     } while (0)
 
 void vb_rdma_cm_statx(int fd, struct statx *st)
 {
-    int e = errno;
-    if (vb_cm_marked(fd) && vb_cm_is_channel(fd, makedev(st->stx_dev_major, st->stx_dev_minor), st->stx_ino)) {
+    if (vb_cm_marked(fd) && vb_cm_is_channel(fd)) {
         st->stx_mode = DEVICE_MODE;
         st->stx_rdev_major = major(device_number());
         st->stx_rdev_minor = minor(device_number());
     }
-    errno = e;
 }
 
 /* The functions for old programs do not call the exported ones: another library may replace those by calling the

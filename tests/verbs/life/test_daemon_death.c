@@ -67,6 +67,9 @@ int main(void)
          pthread_create(&vain, NULL, wait_in_vain, idle) == 0);
     usleep(100000);
 
+    struct ibv_context *unread = vt_open();
+    struct pollfd fatal = {.fd = unread->async_fd, .events = POLLIN};
+    need(poll(&fatal, 1, 0) == 0);
     double killed = vt_now();
     need(kill((pid_t)atoi(pid), SIGKILL) == 0);
     ok(flushed(p.scq, 5, 10), "sends are flushed in order, unsignaled ones too");
@@ -75,6 +78,11 @@ int main(void)
     ok(pthread_join(async, &got) == 0 && got && ev.event_type == IBV_EVENT_DEVICE_FATAL,
        "a blocked ibv_get_async_event: DEVICE_FATAL");
     ibv_ack_async_event(&ev);
+    ok(poll(&fatal, 1, 10000) == 1 && fatal.revents == POLLIN, "poll of another context: an event can be read");
+    ok(ibv_get_async_event(unread, &ev) == 0 && ev.event_type == IBV_EVENT_DEVICE_FATAL && poll(&fatal, 1, 0) == 0,
+       "it is DEVICE_FATAL, and the last one");
+    ibv_ack_async_event(&ev);
+    need(ibv_close_device(unread) == 0);
     ok(pthread_join(comp, &got) == 0 && got, "a blocked ibv_get_cq_event on an armed CQ: its event");
     ok(pthread_join(vain, &got) == 0 && got, "on a channel where nothing is armed: EIO");
     need(fcntl(ctx->async_fd, F_SETFL, O_NONBLOCK) == 0);

@@ -8,8 +8,10 @@
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
+#include <rdma/rsocket.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "tests/verbs/vt.h"
@@ -273,6 +275,32 @@ static void late(int signal)
     _exit(1);
 }
 
+/* An rsocket that listens. A thread of librdmacm polls its channel. */
+static int listening_rsocket(void)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    int s = rsocket(AF_INET, SOCK_STREAM, 0);
+    need(s >= 0 && rbind(s, (struct sockaddr *)&any, sizeof(any)) == 0 && rlisten(s, 4) == 0);
+    return s;
+}
+
+/* CPU time of the process in microseconds. */
+static long cpu_time(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec + u.ru_stime.tv_usec;
+}
+
+/* Does the process sleep? A thread that spins uses a good part of the time. */
+static bool sleeps(void)
+{
+    usleep(100000);
+    long before = cpu_time();
+    usleep(500000);
+    return cpu_time() - before < 20000;
+}
+
 static void death(void)
 {
     const char *pid = getenv("VT_DAEMON_PID");
@@ -287,12 +315,17 @@ static void death(void)
          takes(channel, id, RDMA_CM_EVENT_ESTABLISHED) && echoes(id));
     need(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) == 0 &&
          rdma_bind_addr(listener, (struct sockaddr *)&any) == 0 && rdma_listen(listener, 1) == 0);
+    int stream = listening_rsocket();
     signal(SIGALRM, late);
     alarm(60);
     kill((pid_t)atoi(pid), SIGKILL);
     ok(takes(channel, id, RDMA_CM_EVENT_DEVICE_REMOVAL) && takes(channel, listener, RDMA_CM_EVENT_DEVICE_REMOVAL),
        "each ID gets the event that its device is gone");
-    ok(rdma_get_cm_event(channel, &e) == -1 && errno == ENODEV, "then the channel has no device");
+    struct pollfd p = {.fd = channel->fd, .events = POLLIN};
+    ok(poll(&p, 1, 0) == 0, "then the channel is silent");
+    ok(rdma_get_cm_event(channel, &e) == -1 && errno == ENODEV, "and has no device");
+    ok(sleeps(), "no thread of librdmacm spins");
+    rclose(stream);
     rdma_destroy_qp(id);
     ok(rdma_destroy_id(id) == 0 && rdma_destroy_id(listener) == 0, "the IDs can be destroyed");
     rdma_destroy_event_channel(channel);

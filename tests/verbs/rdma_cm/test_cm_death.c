@@ -83,11 +83,12 @@ static void dies(void)
     ok(pthread_join(thread, &rc) == 0 && rc == NULL && event.event == CM_DEVICE_REMOVAL && event.uid == 100,
        "a thread that waits gets the event that the device is gone");
     struct pollfd p = {.fd = waiting_fd, .events = POLLIN};
-    ok(poll(&p, 1, 0) == 1, "poll reports the channel");
+    ok(poll(&p, 1, 0) == 1 && p.revents == POLLIN, "poll reports that further events can be read, and nothing else");
     /* In the order of their numbers. The fresh request has none of the program, which does not know it yet. */
     ok(removed(waiting_fd, 101, ids.member) && removed(waiting_fd, 103, ids.moved) &&
            removed(waiting_fd, 104, ids.accepted),
        "each ID gets it");
+    ok(poll(&p, 1, 0) == 0, "then the channel is silent");
     ok(cm_get_event(waiting_fd, &event) == ENODEV && cm_get_event(waiting_fd, &event) == ENODEV, "and only once");
     ok(cm_notify(waiting_fd, ids.listener, CM_ESTABLISHED) == ENODEV && cm_create(waiting_fd, 1) == 0 &&
            errno == ENODEV,
@@ -100,9 +101,14 @@ static void dies(void)
     ok(cm_end(waiting_fd, RDMA_USER_CM_CMD_DESTROY_ID, ids.member) == 2, "the member: that of the group, and removal");
     ok(cm_end(waiting_fd, RDMA_USER_CM_CMD_DESTROY_ID, ids.moved) == 2, "the ID that came: one before, and removal");
     ok(cm_end(waiting_fd, RDMA_USER_CM_CMD_DESTROY_ID, ids.moved) == -ENODEV, "an ID that is destroyed already");
+    p = (struct pollfd){.fd = other, .events = POLLIN};
+    ok(poll(&p, 1, 0) == 1 && p.revents == POLLIN, "a channel that nobody read since is readable");
     ok(removed(other, 300, single) && cm_end(other, RDMA_USER_CM_CMD_DESTROY_ID, single) == 1,
        "an event that nobody took is lost, and not counted");
+    ok(poll(&p, 1, 0) == 0, "until its last event is read");
     ok(cm_get_event(quiet, &event) == ENODEV, "a channel without IDs");
+    p.fd = quiet;
+    ok(poll(&p, 1, 0) == 0, "is silent, too");
     errno = 0;
     ok(open(CM_FILE, O_RDWR) == -1 && errno == ENOENT, "without a daemon there is no new channel");
 

@@ -32,7 +32,22 @@ struct cm_node {
 };
 static struct cm_node cm_node[CM_NODES]; /* 127.0.0.1 and 127.0.0.2 */
 
-/* Carries the MADs that a node has sent. Those to other addresses are lost. */
+/* Hands a MAD to the node that has its destination. */
+static inline void cm_hand_over(struct cm_datagram *d)
+{
+    for (unsigned i = 0; i < CM_NODES; i++) {
+        const struct mad_device *m = &cm_node[i].box.device;
+
+        for (unsigned k = 0; k < m->num_gids; k++) {
+            if (memcmp(m->gids[k], d->local_gid, 16) != 0)
+                continue;
+            d->sgid_index = (uint8_t)k;
+            mad_box_received(&cm_node[i].box, d);
+        }
+    }
+}
+
+/* Carries the MADs that a node has sent. Those to or from addresses that no node has are lost. */
 static inline bool cm_carry(struct cm_node *from)
 {
     struct cm_datagram d;
@@ -44,11 +59,7 @@ static inline bool cm_carry(struct cm_node *from)
         any = true;
         memcpy(r.local_gid, d.remote_gid, sizeof(r.local_gid));
         memcpy(r.remote_gid, from->box.device.gids[d.sgid_index], sizeof(r.remote_gid));
-        r.sgid_index = 0;
-        for (unsigned i = 0; i < CM_NODES; i++) {
-            if (cm_node[i].box.device.num_gids && memcmp(cm_node[i].box.device.gids[0], r.local_gid, 16) == 0)
-                mad_box_received(&cm_node[i].box, &r);
-        }
+        cm_hand_over(&r);
     }
     return any;
 }

@@ -78,23 +78,56 @@ Test(cm_ids, events_of_memberships_count_for_both)
 Test(cm_ids, each_named_id_is_removed_once)
 {
     struct rdma_ucm_event_resp e;
+    bool more;
     vb_cm_ids_add(&ids, 9, 90);
     vb_cm_ids_add(&ids, 4, 40);
     vb_cm_ids_add(&ids, 6, 0);
     vb_cm_ids_add(&ids, 5, 0);
+    vb_cm_ids_add(&ids, UINT32_MAX, 0);
     vb_cm_ids_name(&ids, 5, 50);
     vb_cm_ids_name(&ids, 77, 1);
     static const uint32_t order[] = {4, 5, 9};
     for (int i = 0; i < 3; i++) {
-        cr_assert(vb_cm_ids_removal(&ids, &e));
+        cr_assert(vb_cm_ids_removal(&ids, &e, &more));
+        cr_assert_eq(more, i < 2);
         cr_assert_eq(e.id, order[i]);
         cr_assert_eq(e.uid, 10 * order[i]);
         cr_assert_eq(e.event, VB_CM_EVENT_DEVICE_REMOVAL);
         cr_assert_eq(e.status, 0);
     }
-    cr_assert_not(vb_cm_ids_removal(&ids, &e));
+    cr_assert_not(vb_cm_ids_removal(&ids, &e, &more));
+    cr_assert_not(more);
     cr_assert_eq(destroyed(&ids, 4), 1);
     cr_assert_eq(destroyed(&ids, 6), 0);
+}
+
+Test(cm_ids, the_highest_number_is_removed_too)
+{
+    struct rdma_ucm_event_resp e;
+    bool more;
+    vb_cm_ids_add(&ids, UINT32_MAX, 1);
+    cr_assert(vb_cm_ids_removal(&ids, &e, &more));
+    cr_assert_eq(e.id, UINT32_MAX);
+    cr_assert_not(more);
+    cr_assert_not(vb_cm_ids_removal(&ids, &e, &more));
+}
+
+/* The program ends IDs between the events. */
+Test(cm_ids, ids_end_while_others_are_told)
+{
+    struct rdma_ucm_event_resp e;
+    bool more;
+    for (uint32_t id = 1; id <= 4; id++)
+        vb_cm_ids_add(&ids, id, 10 * id);
+    cr_assert(vb_cm_ids_removal(&ids, &e, &more) && more);
+    cr_assert_eq(e.id, 1);
+    cr_assert_eq(destroyed(&ids, 1), 1);
+    cr_assert_eq(destroyed(&ids, 2), 0);
+    cr_assert(vb_cm_ids_removal(&ids, &e, &more) && more);
+    cr_assert_eq(e.id, 3);
+    cr_assert_eq(destroyed(&ids, 4), 0);
+    cr_assert_not(vb_cm_ids_removal(&ids, &e, &more));
+    cr_assert_eq(destroyed(&ids, 3), 1);
 }
 
 Test(cm_ids, an_id_moves_with_its_memberships)
