@@ -108,25 +108,6 @@ static void wait_until(struct qp *qp, uint64_t when)
         timer_wheel_set(qp->e->timers, t, when);
 }
 
-/* How many of n packets the destination's window has room for while it is at its largest. If only a few of many fit, the
- * QP waits: when the peer acknowledges a few packets, it makes room for only a few again. A QP with nothing in flight
- * may always send a burst: so no QP waits forever behind others that are stuck. */
-static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
-{
-    uint64_t room = peer_window_room(qp->peer, qp->e->cfg.peer_window_bytes);
-    if (req_cost(qp, w, off, off + n) <= room)
-        return n;
-    uint32_t fit = (uint32_t)(room / req_packet_cost(qp)); /* fewer than n */
-    uint32_t burst = qp->e->cfg.burst_bytes / qp->mtu;
-    if (qp->req.inflight == 0)
-        fit = fit > burst ? fit : min32(burst, n);
-    else if (fit < min32(n, burst / 4))
-        fit = 0;
-    if (fit == 0)
-        wait_for_peer(qp, qp->peer);
-    return fit;
-}
-
 /* The window is full. Has nothing come back for so long that the packets in it must be lost, or their QPs stuck? Then
  * this QP, which has nothing in flight, may send one packet. */
 static bool is_blocked(struct qp *qp, uint64_t now)
@@ -138,6 +119,42 @@ static bool is_blocked(struct qp *qp, uint64_t now)
         return true;
     wait_until(qp, since + wait);
     return false;
+}
+
+/* Does a QP of another user, which had less of the processor, wait for room? The QPs of the user with the lowest cost have
+ * their turns first, so such a QP is the first in the list. */
+static bool another_user_waits(const struct qp *qp, const struct peer_window *p)
+{
+    const struct sched_share *own = qp->sched.share, *first;
+    if (list_empty(&p->waiting))
+        return false;
+    first = list_entry(p->waiting.next, struct sched_entity, waiting)->share;
+    return first != own && first->cost < own->cost;
+}
+
+/* How many of n packets the destination's window has room for while it is at its largest. If only a few of many fit, the
+ * QP waits: when the peer acknowledges a few packets, it makes room for only a few again. A QP with nothing in flight
+ * may send a burst without room: so no QP waits forever behind others that are stuck. But not before a waiting QP of
+ * another user: otherwise a user with many QPs would always fill the window beyond its end. */
+static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n, uint64_t now)
+{
+    struct peer_window *p = qp->peer;
+    uint64_t room = peer_window_room(p, qp->e->cfg.peer_window_bytes);
+    if (req_cost(qp, w, off, off + n) <= room)
+        return n;
+    uint32_t fit = (uint32_t)(room / req_packet_cost(qp)); /* fewer than n */
+    uint32_t burst = qp->e->cfg.burst_bytes / qp->mtu;
+    bool idle = qp->req.inflight == 0;
+    if (idle && !another_user_waits(qp, p))
+        return fit > burst ? fit : min32(burst, n);
+    if (fit >= min32(n, burst / 4))
+        return fit;
+    if (idle && is_blocked(qp, now)) {
+        p->congestion.passed_at = now;
+        return 1;
+    }
+    wait_for_peer(qp, p);
+    return 0;
 }
 
 /* How many of n packets the congestion window and the pace let through while the window is smaller. */
@@ -176,8 +193,8 @@ static uint32_t read_allowed(struct qp *qp, const struct send_wqe *w, uint32_t o
     bool idle = r->inflight == 0;
     if (!idle && (uint32_t)psn_diff(r->next_psn, r->una_psn) + want > cfg->window_pkts)
         return 0;
-    uint32_t n =
-        congestion_is_free(&qp->peer->congestion, cfg) ? fits_peer(qp, w, off, want) : fits_path(qp, w, off, want, now);
+    uint32_t n = congestion_is_free(&qp->peer->congestion, cfg) ? fits_peer(qp, w, off, want, now)
+                                                                : fits_path(qp, w, off, want, now);
     if (n == want || (idle && n))
         return want;
     if (n)
@@ -198,7 +215,7 @@ uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off
     else if (wqe_is_read(w))
         n = read_allowed(qp, w, off, want, now);
     else if (congestion_is_free(&qp->peer->congestion, cfg))
-        n = fits_peer(qp, w, off, min32(want, most - out));
+        n = fits_peer(qp, w, off, min32(want, most - out), now);
     else
         n = fits_path(qp, w, off, min32(want, most - out), now);
     if (n == 0 && req_window_full(qp))

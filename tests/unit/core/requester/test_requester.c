@@ -325,6 +325,87 @@ Test(requester, a_qp_with_nothing_in_flight_may_send_a_burst)
     cr_expect_eq(n, burst, "%u packets", n);
 }
 
+/* A QP of a user of its own. */
+static struct qp *qp_of_user(struct sched_share *share)
+{
+    struct qp_init init = {.type = QPT_RC,
+                           .pd = FIX_PD,
+                           .caps = {4, 4, 2, 2, 32},
+                           .send_cq = &fix,
+                           .recv_cq = &fix,
+                           .owner = &fix,
+                           .share = share};
+    void *mem = fix.qpmem[fix.nqpmem++] = fix_zalloc(qp_size(&init));
+    cr_assert_eq(qp_create(fix.e, &init, mem, &qp), 0);
+    fix_bring(qp, QPS_RTS);
+    return qp;
+}
+
+/* Packets of a QP among all that are sent now. */
+static uint32_t transmit_all(const struct qp *of, uint32_t *all)
+{
+    uint32_t n = 0;
+    *all = 0;
+    while (transmit() != 0) {
+        *all += batch.n;
+        for (unsigned i = 0; i < batch.n; i++)
+            n += batch.pkt[i].src_qpn == qp_number(of);
+    }
+    return n;
+}
+
+/* Otherwise a user with many QPs, each of which sends a burst as soon as its last one is acknowledged, would leave no
+ * room to anybody else. */
+Test(requester, a_burst_without_room_comes_after_another_user_who_waits)
+{
+    const uint32_t burst = fix.cfg.burst_bytes / 256;
+    struct sched_share one, many;
+    struct qp *others, *waits;
+    uint32_t all;
+    others_send(PEER_WINDOW / 512);
+    others = last_other;
+    engine_share_init(fix.e, &one);
+    engine_share_init(fix.e, &many);
+    waits = qp_of_user(&one);
+    post(WR_RDMA_WRITE, 256);
+    cr_assert_eq(transmit(), 1);
+    post(WR_RDMA_WRITE, 60 * 256);
+    cr_assert_eq(transmit(), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        qp_of_user(&many);
+        post(WR_RDMA_WRITE, 10 * fix.cfg.burst_bytes);
+    }
+    cr_expect_eq(transmit_all(waits, &all), 0);
+    cr_expect_leq(all, burst, "%u packets: only until the user has had as much as the other one", all);
+    qp = others;
+    ack(200 + 2 * burst + 60);
+    cr_expect_eq(transmit_all(waits, &all), 60, "of %u packets", all);
+}
+
+/* The other user's QP may be one that waits in vain. */
+Test(requester, a_burst_without_room_does_not_wait_forever)
+{
+    struct sched_share one, many;
+    struct qp *idle;
+    uint32_t all;
+    others_send(PEER_WINDOW / 512);
+    engine_share_init(fix.e, &one);
+    engine_share_init(fix.e, &many);
+    qp_of_user(&one);
+    post(WR_RDMA_WRITE, 256);
+    cr_assert_eq(transmit(), 1);
+    post(WR_RDMA_WRITE, 60 * 256);
+    qp_of_user(&many);
+    post(WR_RDMA_WRITE, 10 * fix.cfg.burst_bytes);
+    transmit_all(qp, &all);
+    idle = qp_of_user(&many);
+    post(WR_RDMA_WRITE, 10 * fix.cfg.burst_bytes);
+    cr_expect_eq(transmit_all(idle, &all), 0);
+    fix.now += 30000000;
+    engine_expire(fix.e, fix.now);
+    cr_expect_geq(transmit_all(idle, &all), 1);
+}
+
 Test(requester, bytes_in_flight_move_to_the_new_destination)
 {
     post(WR_SEND, 100);
