@@ -79,12 +79,15 @@ int capfile_add_udp(struct capfile *c, uint32_t interface, uint64_t time_ns, con
     return err ? err : flush_block(c, pcapng_packet(c->block, c->cap, &p));
 }
 
-int capfile_add_statistics(struct capfile *c, uint32_t interface, uint64_t time_ns, uint64_t packets, uint64_t dropped)
+int capfile_add_statistics(struct capfile *c, uint32_t interface, uint64_t time_ns, uint64_t packets, uint64_t dropped,
+                           const char *comment)
 {
-    int err = interface < c->interfaces ? reserve(c, pcapng_statistics(NULL, 0, interface, time_ns, packets, dropped))
-                                        : -EINVAL;
+    int err = interface < c->interfaces
+                  ? reserve(c, pcapng_statistics(NULL, 0, interface, time_ns, packets, dropped, comment))
+                  : -EINVAL;
 
-    return err ? err : flush_block(c, pcapng_statistics(c->block, c->cap, interface, time_ns, packets, dropped));
+    return err ? err
+               : flush_block(c, pcapng_statistics(c->block, c->cap, interface, time_ns, packets, dropped, comment));
 }
 
 int capfile_close(struct capfile *c)

@@ -35,8 +35,10 @@ int capfile_add_interface(struct capfile *c, const char *name);
 int capfile_add_udp(struct capfile *c, uint32_t interface, uint64_t time_ns, const struct frame_flow *flow,
                     const uint8_t *payload, size_t len, enum pcapng_direction direction, const char *comment);
 
-/* Appends the numbers of packets that an interface has seen and dropped (pcapng_statistics). Returns 0 or -errno. */
-int capfile_add_statistics(struct capfile *c, uint32_t interface, uint64_t time_ns, uint64_t packets, uint64_t dropped);
+/* Appends the numbers of packets that an interface has seen and dropped, with a comment
+ * (pcapng_statistics; NULL: none). Returns 0 or -errno. */
+int capfile_add_statistics(struct capfile *c, uint32_t interface, uint64_t time_ns, uint64_t packets, uint64_t dropped,
+                           const char *comment);
 
 /* Flushes and closes the file, and frees what c holds. Returns 0, or -errno if not everything could be written. */
 int capfile_close(struct capfile *c);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pcap/note.h"
+
 #define MAGIC_PCAPNG 0x0a0d0d0au
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du
 #define BLOCK_MAX (CAPREAD_FRAME_MAX + 65536 * 4)
@@ -32,6 +34,7 @@ struct interface {
     uint64_t per_second; /* units of its timestamps */
     uint64_t offset; /* seconds to add to its timestamps */
     uint64_t lost; /* packets that the capture lost at it, from its newest statistics */
+    uint64_t faults; /* packets that faults lost, from the comment of the newest statistics */
 };
 
 struct capread {
@@ -214,6 +217,8 @@ static void statistics(struct capread *c, size_t len)
     if (value && n == 8)
         lost += u64(c, value);
     c->interfaces[c->first + number].lost = lost;
+    value = option(c, c->block + 12, len - 12, OPT_COMMENT, &n);
+    c->interfaces[c->first + number].faults = value ? note_lost((const char *)value, n) : 0;
 }
 
 static uint64_t to_ns(const struct interface *i, uint64_t t)
@@ -366,6 +371,15 @@ uint64_t capread_lost(const struct capread *c)
     for (uint32_t i = c->first; i < c->n; i++)
         lost += c->interfaces[i].lost;
     return lost;
+}
+
+uint64_t capread_faults(const struct capread *c)
+{
+    uint64_t faults = 0;
+
+    for (uint32_t i = 0; i < c->n; i++)
+        faults += c->interfaces[i].faults;
+    return faults;
 }
 
 void capread_close(struct capread *c)

@@ -42,6 +42,10 @@ int capread_next(struct capread *c, struct capread_frame *out, char error[CAPREA
 /* The number of packets that the capture itself has lost, as its interface statistics (pcapng) up to here say. */
 uint64_t capread_lost(const struct capread *c);
 
+/* The number of packets that injected faults lost before they could be captured, as Pumice's comments on the interface
+ * statistics up to here say. */
+uint64_t capread_faults(const struct capread *c);
+
 void capread_close(struct capread *c);
 
 #endif

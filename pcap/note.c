@@ -16,6 +16,12 @@
 #define AGAIN ", retransmission"
 #define INSIDE "inside of the device"
 #define BEFORE "before faults"
+#define LOST_PACKETS " packets lost by faults"
+/* Comes last. It is longer than a process's name, so no name contains it. */
+#define STRUCK "struck by a fault: "
+
+static const char *const fault_text[] = {"lost", "damaged", "sent twice", "late", "marked with CE"};
+#define FAULTS (sizeof(fault_text) / sizeof(fault_text[0]))
 
 static void add(char text[NOTE_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -50,6 +56,44 @@ void note_format(const struct note *n, char text[NOTE_MAX])
         add(text, "%s" INSIDE, text[0] ? ", " : "");
     if (n->before)
         add(text, "%s" BEFORE, text[0] ? ", " : "");
+    if (n->faults)
+        add(text, "%s" STRUCK, text[0] ? ", " : "");
+    for (unsigned i = 0, sep = 0; i < FAULTS; i++) {
+        if (n->faults >> i & 1)
+            add(text, "%s%s", sep++ ? ", " : "", fault_text[i]);
+    }
+}
+
+void note_format_lost(uint64_t n, char text[NOTE_MAX])
+{
+    snprintf(text, NOTE_MAX, "%" PRIu64 LOST_PACKETS, n);
+}
+
+uint64_t note_lost(const char *text, size_t len)
+{
+    char copy[64], *end;
+
+    if (len >= sizeof(copy) || !len || text[0] < '0' || text[0] > '9')
+        return 0;
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    uint64_t n = strtoull(copy, &end, 10);
+    return strcmp(end, LOST_PACKETS) == 0 ? n : 0;
+}
+
+uint8_t note_faults(const char *text, size_t len)
+{
+    char copy[NOTE_MAX];
+    uint8_t faults = 0;
+
+    if (len >= sizeof(copy))
+        return 0;
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    const char *at = strstr(copy, STRUCK);
+    for (unsigned i = 0; at && i < FAULTS; i++)
+        faults |= (uint8_t)(strstr(at + strlen(STRUCK), fault_text[i]) ? 1u << i : 0);
+    return faults;
 }
 
 bool note_parse(const char *text, size_t len, struct note *out)
@@ -83,5 +127,6 @@ bool note_parse(const char *text, size_t len, struct note *out)
     out->retransmit = strstr(rest, AGAIN) != NULL;
     out->inside = strstr(rest, INSIDE) != NULL;
     out->before = strstr(rest, BEFORE) != NULL;
+    out->faults = note_faults(text, len);
     return true;
 }

@@ -144,9 +144,10 @@ size_t pcapng_packet(uint8_t *dst, size_t cap, const struct pcapng_packet *p)
 }
 
 size_t pcapng_statistics(uint8_t *dst, size_t cap, uint32_t interface, uint64_t time_ns, uint64_t packets,
-                         uint64_t dropped)
+                         uint64_t dropped, const char *comment)
 {
-    size_t size = BLOCK_OVERHEAD + 12 + 2 * opt_size(8) + 4;
+    size_t comment_len = text_len(comment);
+    size_t size = BLOCK_OVERHEAD + 12 + opt_size(comment_len) + 2 * opt_size(8) + 4;
     uint8_t recv[8], drop[8];
 
     if (size > cap)
@@ -157,6 +158,7 @@ size_t pcapng_statistics(uint8_t *dst, size_t cap, uint32_t interface, uint64_t 
     dst = put_le32(dst, interface);
     dst = put_le32(dst, (uint32_t)(time_ns >> 32));
     dst = put_le32(dst, (uint32_t)time_ns);
+    dst = put_opt(dst, OPT_COMMENT, comment, comment_len);
     dst = put_opt(dst, OPT_ISB_IFRECV, recv, sizeof(recv));
     dst = put_opt(dst, OPT_ISB_IFDROP, drop, sizeof(drop));
     dst = put_opt_end(dst);

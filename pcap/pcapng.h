@@ -41,8 +41,9 @@ struct pcapng_packet {
 size_t pcapng_packet(uint8_t *dst, size_t cap, const struct pcapng_packet *p);
 
 /* Interface statistics block: up to time_ns (since 1970), `packets` packets passed the capture's filters at this
- * interface. `dropped` of them were lost because the buffer was full. */
+ * interface. `dropped` of them were lost because the buffer was full. comment:
+ * as in a packet. */
 size_t pcapng_statistics(uint8_t *dst, size_t cap, uint32_t interface, uint64_t time_ns, uint64_t packets,
-                         uint64_t dropped);
+                         uint64_t dropped, const char *comment);
 
 #endif

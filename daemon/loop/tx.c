@@ -20,13 +20,14 @@ struct sorted {
     struct inside {
         unsigned index;
         bool ce;
+        uint32_t faults; /* that struck it, as in enum pm_record_flags */
     } inside[2 * TX_BATCH_PKTS];
     unsigned n;
 };
 
-static void keep_inside(struct sorted *s, unsigned index, bool ce)
+static void keep_inside(struct sorted *s, unsigned index, bool ce, uint32_t faults)
 {
-    s->inside[s->n++] = (struct inside){index, ce};
+    s->inside[s->n++] = (struct inside){index, ce, faults};
 }
 
 /* A packet to a multicast group goes to the network, and to the group's members on this device. */
@@ -63,14 +64,14 @@ static unsigned next_refused(struct device *d, const struct tx_batch *b, unsigne
 
 /* Queues a message of n packets for sending. damage, if not NULL, corrupts it. */
 static void send_out(struct device *d, const struct tx_batch *b, unsigned first, unsigned n, bool ce,
-                     const struct fault_verdict *damage)
+                     const struct fault_verdict *damage, uint32_t faults)
 {
     uint8_t *out = udp_add(&d->udp, b->buf, &b->pkt[first], n, ce);
 
     if (out && damage)
         fault_corrupt(damage, out, b->pkt[first].len);
     if (out && capture_on(d))
-        capture_sent(d, &b->pkt[first], n, out, ce);
+        capture_sent(d, &b->pkt[first], n, out, ce, faults);
 }
 
 /* --- without faults ---------------------------------------------------------------------------- */
@@ -86,20 +87,28 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
             continue;
         }
         if (device_keeps_inside(d, b->pkt[i].av->dgid)) {
-            keep_inside(s, i++, false);
+            keep_inside(s, i++, false, 0);
             continue;
         }
         unsigned n = tx_run_length(b, i, refused);
-        send_out(d, b, i, n, false, NULL);
+        send_out(d, b, i, n, false, NULL, 0);
         if (comes_back(d, &b->pkt[i])) {
             for (unsigned j = i; j < i + n; j++)
-                keep_inside(s, j, false);
+                keep_inside(s, j, false, 0);
         }
         i += n;
     }
 }
 
 /* --- with faults ------------------------------------------------------------------------------- */
+
+/* What a capture says of a packet with this verdict. */
+static uint32_t faults_of(const struct fault_verdict *v)
+{
+    return (v->action == FAULT_CORRUPT ? PM_RECORD_DAMAGED : 0u) |
+           (v->action == FAULT_DUPLICATE ? PM_RECORD_TWICE : 0u) |
+           (v->delay_ns && v->action != FAULT_DROP ? PM_RECORD_LATE : 0u) | (v->ce ? PM_RECORD_MARKED : 0u);
+}
 
 /* Sends one packet according to its verdict. Within the device there is no ICRC that would reveal a corrupted packet,
  * so the packet is dropped instead. */
@@ -109,15 +118,18 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
     const struct tx_pkt *p = &b->pkt[i];
     unsigned copies = v->action == FAULT_DUPLICATE ? 2 : 1;
 
-    if (v->action == FAULT_DROP)
+    uint32_t faults = faults_of(v);
+    bool inside = device_keeps_inside(d, p->av->dgid), damaged = v->action == FAULT_CORRUPT;
+
+    if (v->action == FAULT_DROP || (inside && damaged)) {
+        d->io.rx_icrc_errors += damaged;
+        if (capture_on(d))
+            capture_lost(d, p, b->buf + p->off, faults);
         return;
-    if (device_keeps_inside(d, p->av->dgid)) {
-        if (v->action == FAULT_CORRUPT) {
-            d->io.rx_icrc_errors++;
-            return;
-        }
+    }
+    if (inside) {
         while (copies--)
-            keep_inside(s, i, v->ce);
+            keep_inside(s, i, v->ce, faults);
         return;
     }
     if (is_refused(d, b, p)) {
@@ -125,11 +137,9 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
         return;
     }
     while (copies--) {
-        bool damaged = v->action == FAULT_CORRUPT;
-
-        send_out(d, b, i, 1, v->ce, damaged ? v : NULL);
+        send_out(d, b, i, 1, v->ce, damaged ? v : NULL, faults);
         if (!damaged && comes_back(d, p))
-            keep_inside(s, i, v->ce);
+            keep_inside(s, i, v->ce, faults);
     }
 }
 
@@ -169,15 +179,18 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         while (n) {
             unsigned span = tx_run_length(b, first, first + n);
 
-            send_out(d, b, first, span, false, NULL);
+            send_out(d, b, first, span, false, NULL, 0);
             first += span;
             n -= span;
         }
         if (i == b->n)
             break;
         if (v.delay_ns && v.action != FAULT_DROP) {
-            if (!delay_queue_push(&d->delay_queue, &b->pkt[i], b->buf + b->pkt[i].off, &v, now + v.delay_ns))
+            if (!delay_queue_push(&d->delay_queue, &b->pkt[i], b->buf + b->pkt[i].off, &v, now + v.delay_ns)) {
                 d->io.fault_queue_full++;
+                if (capture_on(d))
+                    capture_lost(d, &b->pkt[i], b->buf + b->pkt[i].off, faults_of(&v));
+            }
             continue;
         }
         apply(d, b, i, &v, s);
@@ -273,7 +286,7 @@ unsigned device_tx(struct device *d, uint64_t now)
         const struct tx_pkt *p = &b->pkt[s.inside[i].index];
 
         if (capture_on(d))
-            capture_inside(d, p, b->buf + p->off, s.inside[i].ce);
+            capture_inside(d, p, b->buf + p->off, s.inside[i].ce, s.inside[i].faults);
         device_rx_loopback(d, p, s.inside[i].ce, b->buf + p->off, now);
     }
     return b->n;

@@ -255,12 +255,13 @@ void capture_made(struct device *d, const struct tx_batch *b)
     }
 }
 
-void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const uint8_t *data, bool ce)
+void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const uint8_t *data, bool ce, uint32_t faults)
 {
     for (unsigned i = 0; i < n; i++) {
         struct pm_capture_record r;
 
         describe_sent(d, &pkt[i], ce, &r);
+        r.flags |= faults;
         r.ip_id = (uint16_t)i; /* the value that udp_add uses */
         for (struct capture *c = d->captures; c; c = c->next)
             if ((c->filter.flags & (PM_CAPTURE_BEFORE | PM_CAPTURE_OUT)) == PM_CAPTURE_OUT)
@@ -269,13 +270,13 @@ void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const 
     }
 }
 
-void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce)
+void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce, uint32_t faults)
 {
     bool stays = device_keeps_inside(d, pkt->av->dgid); /* otherwise capture_sent has already recorded it as sent */
     struct pm_capture_record r;
 
     describe_sent(d, pkt, ce, &r);
-    r.flags |= PM_RECORD_NO_ICRC | PM_RECORD_INSIDE;
+    r.flags |= PM_RECORD_NO_ICRC | PM_RECORD_INSIDE | faults;
     if (!stays) {
         r.flags &= ~(uint32_t)PM_RECORD_OUT;
         r.qpn = 0;
@@ -283,6 +284,24 @@ void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *d
     for (struct capture *c = d->captures; c; c = c->next)
         if (stays ? !(c->filter.flags & PM_CAPTURE_BEFORE) : c->filter.flags & PM_CAPTURE_IN)
             put(c, &r, data);
+}
+
+void capture_lost(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, uint32_t faults)
+{
+    bool stays = device_keeps_inside(d, pkt->av->dgid);
+    struct pm_capture_record r;
+
+    describe_sent(d, pkt, false, &r);
+    r.flags |= PM_RECORD_NO_ICRC | PM_RECORD_LOST | faults | (stays ? PM_RECORD_INSIDE : 0);
+    for (struct capture *c = d->captures; c; c = c->next) {
+        uint32_t directions = PM_CAPTURE_OUT | (stays ? PM_CAPTURE_IN : 0);
+
+        if (c->filter.flags & PM_CAPTURE_BEFORE || !(c->filter.flags & directions) || !wanted(&c->filter, &r, data))
+            continue;
+        atomic_store_explicit(&c->page->lost, ++c->lost_by_faults, memory_order_relaxed);
+        if (c->filter.flags & PM_CAPTURE_LOST)
+            put(c, &r, data);
+    }
 }
 
 void capture_received(struct device *d, const struct rx_meta *meta, uint16_t src_port, uint16_t ip_id,

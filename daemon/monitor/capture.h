@@ -25,9 +25,10 @@ struct capture {
     /* Hostile: the client can write it. The daemon reads only tail, once for each packet. */
     struct pm_capture_page *page;
     uint8_t *ring; /* filter.ring_bytes long */
-    /* The daemon's own values. The page has copies of head, packets and dropped. */
+    /* The daemon's own values. The page has copies of all four. */
     uint64_t head;
     uint64_t packets, dropped;
+    uint64_t lost_by_faults;
 };
 
 /* Any thread. Checks the request and makes a capture that does not copy anything yet. The reply gets the segment.
@@ -52,14 +53,17 @@ static inline bool capture_on(const struct device *d)
 }
 
 /* The data path calls the following functions only if capture_on. capture_made records a batch as the engine made it,
- * before faults and ICRCs. */
+ * before faults and ICRCs. faults: PM_RECORD_LOST and others of enum pm_record_flags. */
 void capture_made(struct device *d, const struct tx_batch *b);
 /* Records a message of n packets that goes to the socket, with ICRCs and faults. The packets are adjacent, the first at
  * `data`. */
-void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const uint8_t *data, bool ce);
+void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const uint8_t *data, bool ce,
+                  uint32_t faults);
 /* Records a packet after faults. The packet stays inside the device, or is a multicast packet that also goes to members
  * on this device. */
-void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce);
+void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce, uint32_t faults);
+/* Counts a packet that a fault lost, and records it if the client asked for that. */
+void capture_lost(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, uint32_t faults);
 /* Records a packet from the socket that has at least a BTH and an ICRC, valid or not. ip_id: the value with which its
  * ICRC is right. */
 void capture_received(struct device *d, const struct rx_meta *meta, uint16_t src_port, uint16_t ip_id,

@@ -18,7 +18,7 @@
 
 #include "pumice/abi_rings.h"
 
-#define PM_ABI_VERSION 7u
+#define PM_ABI_VERSION 8u
 
 /* --- names in the environment ------------------------------------------------------------------ */
 /* The path of the control socket. Default: the first of these that exists:

@@ -15,6 +15,8 @@ enum pm_capture_flags {
     PM_CAPTURE_IN = 2, /* packets that the device receives, and packets that stay inside it */
     /* Sent packets as they are before faults are injected. Without this flag: as they leave the device. */
     PM_CAPTURE_BEFORE = 4,
+    /* Also the packets that injected faults lose, as PM_RECORD_LOST. Not with PM_CAPTURE_BEFORE. */
+    PM_CAPTURE_LOST = 8,
 };
 #define PM_CAPTURE_RING_MIN (64u << 10)
 #define PM_CAPTURE_RING_MAX (1u << 30)
@@ -42,6 +44,8 @@ struct pm_capture_page {
     _Atomic uint64_t packets;
     /* Daemon: packets that passed the filters but had no room in the ring. */
     _Atomic uint64_t dropped;
+    /* Daemon: packets that passed the filters, but that an injected fault lost. 0 with PM_CAPTURE_BEFORE. */
+    _Atomic uint64_t lost;
     /* Client: end of the records read. Stored with release order after reading. */
     _Alignas(64) _Atomic uint64_t tail;
 };
@@ -57,6 +61,12 @@ enum pm_record_flags {
     PM_RECORD_INSIDE = 32, /* the packet stays inside the device */
     /* The packet as it was before faults. A fault may still drop it. */
     PM_RECORD_BEFORE = 64,
+    /* Faults that struck the packet. */
+    PM_RECORD_LOST = 128, /* the packet was not sent */
+    PM_RECORD_DAMAGED = 256, /* its ICRC is wrong */
+    PM_RECORD_TWICE = 512, /* it was sent twice; both copies have the flag */
+    PM_RECORD_LATE = 1024,
+    PM_RECORD_MARKED = 2048, /* with congestion experienced */
 };
 /* A header, then len bytes of the packet, then padding. */
 struct pm_capture_record {

@@ -14,12 +14,17 @@
 #include "pcap/lint/lint_response.h"
 #include "pcap/lint/lint_state.h"
 #include "pcap/lint/lint_tm.h"
+#include "pcap/note.h"
 #include "wire/opcode.h"
 
 static void read_frame(struct lint *l, const struct capread_frame *f)
 {
+    uint8_t faults = f->comment ? note_faults(f->comment, f->comment_len) : 0;
     struct decap d;
 
+    l->faulty |= (faults & ~NOTE_MARKED) != 0;
+    if (faults & NOTE_LOST)
+        return; /* it never left its host */
     switch (decap_frame(f, &d)) {
     case DECAP_ROCE:
         lint_datagram(l, f, &d);
@@ -53,6 +58,8 @@ static int read_all(struct lint *l, FILE *f)
         read_frame(l, &frame);
     }
     l->result->lost = capread_lost(c);
+    l->result->faults = capread_faults(c);
+    l->faulty |= l->result->faults != 0;
     l->lost = l->result->lost != 0;
     capread_close(c);
     return got < 0 ? -EINVAL : 0;
@@ -62,7 +69,7 @@ static int read_all(struct lint *l, FILE *f)
 static void judge(struct lint *l)
 {
     /* Packets may be lost before the place of the capture. Then a gap is not the sender's fault. */
-    for (size_t i = 0; i < l->num_flows && l->options->faulty; i++)
+    for (size_t i = 0; i < l->num_flows && l->faulty; i++)
         l->flows[i]->direction = PCAPNG_DIR_UNKNOWN;
     for (size_t i = 0; i < l->num_recs && !l->no_memory; i++) {
         struct flow *flow = l->flows[l->recs[i].flow];
@@ -88,7 +95,7 @@ static void judge(struct lint *l)
 
 int lint_run(struct lint_result *out, FILE *f, const struct lint_options *options)
 {
-    struct lint l = {.options = options, .result = out};
+    struct lint l = {.options = options, .result = out, .faulty = options->faulty};
 
     memset(out, 0, sizeof(*out));
     int err = read_all(&l, f);

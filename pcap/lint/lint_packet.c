@@ -194,8 +194,9 @@ static void packet(struct lint *l, const struct capread_frame *f, const struct d
     bool damaged = decap_icrc(d, index, pkt, len - ICRC_LEN) != icrc_load(pkt + len - ICRC_LEN);
     memset(&p, 0, sizeof(p));
     enum pkt_error err = pkt_decode(pkt, len, &p);
+    bool struck = f->comment && note_faults(f->comment, f->comment_len) & NOTE_DAMAGED;
     if (damaged)
-        lint_report_unless(l, l->options->faulty, LINT_ICRC, f->number, "the ICRC is %08x, expected %08x",
+        lint_report_unless(l, l->options->faulty || struck, LINT_ICRC, f->number, "the ICRC is %08x, expected %08x",
                            __builtin_bswap32(icrc_load(pkt + len - ICRC_LEN)),
                            __builtin_bswap32(decap_icrc(d, index, pkt, len - ICRC_LEN)));
     else if (err != PKT_OK)

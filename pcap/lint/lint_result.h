@@ -43,6 +43,7 @@ struct lint_result {
     uint32_t packets; /* number of RoCEv2 packets in these frames */
     uint32_t connections; /* pairs of flows */
     uint64_t lost; /* packets that the capture itself has lost, from its statistics */
+    uint64_t faults; /* packets that injected faults lost before the capture, as the capture says */
     char error[256]; /* the reason why the file, or the rest of it, can't be read; or "" */
 };
 

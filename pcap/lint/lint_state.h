@@ -173,6 +173,8 @@ struct lint {
     struct flow **flows;
     size_t num_flows, cap_flows;
     struct flow *by_key;
+    /* Injected faults lost or delayed packets before the capture, as the options or the capture say. */
+    bool faulty;
     bool lost; /* the capture itself has lost packets */
     bool no_memory;
 };

@@ -16,6 +16,7 @@ enum key {
     KEY_PEER,
     KEY_OPCODE,
     KEY_BEFORE,
+    KEY_LOST,
     KEY_DIRECTION,
 };
 
@@ -30,6 +31,7 @@ static const struct argp_option options[] = {
      "Packets that devices receive, send, or both; default: both, but out for several hosts of a lab", 1},
     {"before-faults", KEY_BEFORE, NULL, 0, "Capture sent packets before injected faults change them; default: after",
      1},
+    {"lost", KEY_LOST, NULL, 0, "Capture the packets that injected faults lose, too, at interfaces of their own", 1},
     {"snaplen", 's', "N", 0, "Keep only N bytes of each packet, from the transport header on; default: all", 2},
     {"buffer", 'B', "MIB", 0, "Buffer of each device in MiB, a power of two; default: 16", 2},
     {0},
@@ -105,6 +107,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case KEY_BEFORE:
         rq->flags |= PM_CAPTURE_BEFORE;
+        break;
+    case KEY_LOST:
+        rq->flags |= PM_CAPTURE_LOST;
         break;
     case 's':
         rq->snaplen = (uint32_t)capture_filter_number(state, "snaplen", arg, 16, 65535);

@@ -67,6 +67,13 @@ static int begin_file(struct capture_output *o)
 
         err = n < 0 ? n : 0;
     }
+    for (unsigned i = 0; i < o->reader->n && o->lost && !err; i++) {
+        char lost[PATH_MAX];
+
+        snprintf(lost, sizeof(lost), "%s lost", o->reader->source[i].name);
+        int n = capfile_add_interface(&o->file, lost);
+        err = n < 0 ? n : 0;
+    }
     return err ? err : capture_output_flush(o);
 }
 
@@ -95,7 +102,12 @@ static int end_file(struct capture_output *o)
     for (unsigned i = 0; i < o->reader->n && !err; i++) {
         struct pm_capture_page *p = o->reader->source[i].page;
 
-        err = capfile_add_statistics(&o->file, i, now, atomic_load(&p->packets), atomic_load(&p->dropped));
+        uint64_t faults = atomic_load(&p->lost);
+        char text[NOTE_MAX] = "";
+
+        if (faults)
+            note_format_lost(faults, text);
+        err = capfile_add_statistics(&o->file, i, now, atomic_load(&p->packets), atomic_load(&p->dropped), text);
     }
     int rc = capfile_close(&o->file);
     o->open = false;
@@ -103,6 +115,13 @@ static int end_file(struct capture_output *o)
 }
 
 _Static_assert(sizeof(((struct pm_capture_record *)0)->comm) == NOTE_COMM, "names of programs have the same size");
+
+static uint8_t faults_of(uint32_t flags)
+{
+    return (uint8_t)((flags & PM_RECORD_LOST ? NOTE_LOST : 0) | (flags & PM_RECORD_DAMAGED ? NOTE_DAMAGED : 0) |
+                     (flags & PM_RECORD_TWICE ? NOTE_TWICE : 0) | (flags & PM_RECORD_LATE ? NOTE_LATE : 0) |
+                     (flags & PM_RECORD_MARKED ? NOTE_MARKED : 0));
+}
 
 /* packet: r->len bytes. */
 static void comment(const struct pm_capture_record *r, const uint8_t *packet, char *out)
@@ -114,6 +133,7 @@ static void comment(const struct pm_capture_record *r, const uint8_t *packet, ch
                      .retransmit = (r->flags & PM_RECORD_RETRANSMIT) != 0,
                      .inside = (r->flags & PM_RECORD_INSIDE) != 0,
                      .before = (r->flags & PM_RECORD_BEFORE) != 0,
+                     .faults = faults_of(r->flags),
                      .mad = mad_of_packet(packet, r->len)};
 
     memcpy(n.comm, r->comm, sizeof(n.comm));
@@ -146,6 +166,8 @@ int capture_output_add(struct capture_output *o, unsigned source, const struct p
     if (r->flags & PM_RECORD_NO_ICRC && !flow.cut)
         frame_icrc(&flow, o->packet, len);
     comment(r, (const uint8_t *)(r + 1), text);
+    if (r->flags & PM_RECORD_LOST && o->lost)
+        source += o->reader->n; /* the interface of the lost packets of this source */
     err = capfile_add_udp(&o->file, source, r->time + o->offset, &flow, o->packet, len, direction, text);
     o->packets++;
     o->written += len + strlen(text) + BLOCK_OVERHEAD;

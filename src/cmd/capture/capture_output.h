@@ -14,6 +14,7 @@ struct capture_output {
     const char *path; /* "-": standard output */
     uint64_t size; /* bytes after which the next file begins; 0: one file */
     unsigned count; /* number of files after which the first is overwritten; 0: no limit */
+    bool lost; /* packets that faults lost come too, each source's at a second interface */
     struct capfile file;
     bool open;
     unsigned number; /* of the current file */
@@ -27,7 +28,7 @@ struct capture_output {
 /* All functions that return an int return 0 or -errno. They print errors, except EPIPE, which means that the reader of
  * the pipe has stopped. */
 
-/* Opens the first file and writes everything before the packets. The caller has set path, size and count. After an
+/* Opens the first file and writes everything before the packets. The caller has set path, size, count and lost. After an
  * error there is nothing to close. */
 int capture_output_open(struct capture_output *o, const struct capture_reader *reader);
 

@@ -55,6 +55,7 @@ static int open_reader(struct capture *c, const struct targets *t, struct captur
 
     if (!(c->request.flags & (PM_CAPTURE_IN | PM_CAPTURE_OUT)))
         c->request.flags |= PM_CAPTURE_OUT | (t->n > 1 ? 0 : PM_CAPTURE_IN);
+    c->out.lost = (c->request.flags & PM_CAPTURE_LOST) != 0;
     for (unsigned i = 0; i < t->n; i++) {
         targets_socket(t, i, path);
         n = capture_reader_add(reader, path, t->lab ? t->first + (int)i : -1, c->device, &c->request);
@@ -134,7 +135,7 @@ int capture_run(struct capture *c, const struct targets *t)
 
 /* --- for a lab ---------------------------------------------------------------------------------------------------- */
 
-static int capture_child(const char *lab, unsigned hosts, const char *path, int ready_fd)
+static int capture_child(const char *lab, unsigned hosts, const char *path, bool lost, int ready_fd)
 {
     struct targets t = {.n = hosts, .first = 0, .lab = lab};
     struct capture c;
@@ -146,11 +147,12 @@ static int capture_child(const char *lab, unsigned hosts, const char *path, int 
     dup2(null, STDOUT_FILENO);
     capture_init(&c, path);
     c.quiet = true;
+    c.request.flags |= lost ? PM_CAPTURE_LOST : 0;
     c.ready_fd = ready_fd;
     return capture_run(&c, &t);
 }
 
-pid_t capture_start(const char *lab, unsigned hosts, const char *path)
+pid_t capture_start(const char *lab, unsigned hosts, const char *path, bool lost)
 {
     pid_t self = getpid();
     int ends[2];
@@ -166,7 +168,7 @@ pid_t capture_start(const char *lab, unsigned hosts, const char *path)
         if (getppid() != self)
             _exit(EXIT_OWN);
         close(ends[0]);
-        _exit(capture_child(lab, hosts, path, ends[1]));
+        _exit(capture_child(lab, hosts, path, lost, ends[1]));
     }
     close(ends[1]);
     if (pid < 0)

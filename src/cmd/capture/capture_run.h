@@ -30,9 +30,10 @@ void capture_init(struct capture *c, const char *path);
  * or when the reader of a pipe has stopped. Returns the exit code. */
 int capture_run(struct capture *c, const struct targets *t);
 
-/* Starts a process that captures to path the packets that all hosts of a lab send. Returns its PID when the capture has
+/* Starts a process that captures to path the packets that all hosts of a lab send, with `lost` also those
+ * that faults lose. Returns its PID when the capture has
  * begun, or -1 after printing an error. */
-pid_t capture_start(const char *lab, unsigned hosts, const char *path);
+pid_t capture_start(const char *lab, unsigned hosts, const char *path, bool lost);
 /* Ends this process. The process first writes all packets so far. Returns false if the process failed; it has then
  * printed an error. */
 bool capture_stop(pid_t pid);

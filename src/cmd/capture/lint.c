@@ -138,6 +138,9 @@ static void print_text(const struct options *o, const struct lint_result *r)
            r->packets, r->connections, r->errors, r->notes, r->notes && !o->notes ? " (--notes shows them)" : "");
     if (r->lost)
         printf("%s: the capture itself has lost %llu packets\n", o->path, (unsigned long long)r->lost);
+    if (r->faults)
+        printf("%s: injected faults have lost %llu packets before the capture\n", o->path,
+               (unsigned long long)r->faults);
     if (r->frames && !r->packets)
         printf("%s: no RoCEv2 packets: no UDP datagram to port 4791\n", o->path);
 }
@@ -145,10 +148,11 @@ static void print_text(const struct options *o, const struct lint_result *r)
 static int print_json(const struct options *o, const struct lint_result *r)
 {
     json_t *findings = json_array(), *name = json_string(o->path); /* NULL: the name is not valid UTF-8 */
-    json_t *root = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file", name ? name : json_null(), "frames",
-                             (json_int_t)r->frames, "packets", (json_int_t)r->packets, "connections",
-                             (json_int_t)r->connections, "lost", (json_int_t)r->lost, "errors", (json_int_t)r->errors,
-                             "notes", (json_int_t)r->notes, "findings", findings);
+    json_t *root =
+        json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file", name ? name : json_null(), "frames",
+                  (json_int_t)r->frames, "packets", (json_int_t)r->packets, "connections", (json_int_t)r->connections,
+                  "lost", (json_int_t)r->lost, "lost_by_faults", (json_int_t)r->faults, "errors", (json_int_t)r->errors,
+                  "notes", (json_int_t)r->notes, "findings", findings);
 
     if (!root)
         return -ENOMEM;

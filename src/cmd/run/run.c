@@ -27,6 +27,7 @@ struct run_options {
     struct lab_options lab;
     const char *fault, *seed;
     const char *capture; /* file; NULL: none */
+    bool capture_lost; /* also the packets that faults lose */
     char **command; /* NULL-terminated */
 };
 
@@ -49,6 +50,7 @@ enum key {
     KEY_KEEP_LOGS,
     KEY_CPUS,
     KEY_IPV6,
+    KEY_CAPTURE_LOST,
 };
 
 static const struct argp_option options[] = {
@@ -67,6 +69,8 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "S", 0, "Seed of the faults; default: 1; the same seed gives the same faults", 2},
     {"capture", KEY_CAPTURE, "FILE", 0,
      "Capture the packets that all hosts send to a pcapng file, each packet once, after faults were applied", 2},
+    {"capture-lost", KEY_CAPTURE_LOST, NULL, 0, "Capture the packets that faults lose, too, at interfaces of their own",
+     2},
     {"loopback", KEY_LOOPBACK, "engine|wire", 0,
      "Whether traffic within one device stays in its engine (as in a NIC) or goes over the network", 3},
     {"memory", KEY_MEMORY, "auto|process_vm|proc_mem", 0, "How the daemon reaches the memory of programs", 3},
@@ -151,6 +155,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case KEY_CAPTURE:
         o->capture = arg;
+        break;
+    case KEY_CAPTURE_LOST:
+        o->capture_lost = true;
         break;
     case KEY_LOOPBACK:
     case KEY_MEMORY:
@@ -321,7 +328,7 @@ static int run_captured(struct run_options *o, struct lab *lab)
     pid_t capture = 0;
 
     if (o->capture)
-        capture = capture_start(lab->dir, lab->hosts, o->capture);
+        capture = capture_start(lab->dir, lab->hosts, o->capture, o->capture_lost);
     if (capture < 0)
         return EXIT_OWN;
     int code = run_command(o, lab);

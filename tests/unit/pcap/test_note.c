@@ -68,3 +68,43 @@ Test(note, other_comments_are_no_notes)
     cr_assert_not(note_parse(many, sizeof(many), &n), "too long to be ours");
     cr_assert(note_parse(many, 11, &n), "the length counts, not an end");
 }
+
+Test(note, faults_are_read_back)
+{
+    for (unsigned faults = 0; faults < 32; faults++) {
+        struct note n = {.qpn = faults & 1 ? 17 : 0, .faults = (uint8_t)faults};
+        char text[NOTE_MAX];
+
+        note_format(&n, text);
+        cr_assert_eq(note_faults(text, strlen(text)), faults, "%s", text);
+    }
+    /* The name of a program is no fault. */
+    struct note named = note(0x1a, "struck by a faul");
+    char text[NOTE_MAX];
+    note_format(&named, text);
+    cr_assert_eq(note_faults(text, strlen(text)), 0);
+    named.faults = NOTE_DAMAGED | NOTE_LATE;
+    note_format(&named, text);
+    cr_assert_str_eq(text, "QP 0x00001a of struck by a faul (pid 78), struck by a fault: damaged, late");
+}
+
+Test(note, lost_packets_are_counted)
+{
+    static const char *const others[] = {"",
+                                         " packets lost by faults",
+                                         "-1 packets lost by faults",
+                                         "12",
+                                         "12 packets lost by faults,",
+                                         "12 packets lost",
+                                         "+3 packets lost by faults"};
+    char text[NOTE_MAX];
+
+    note_format_lost(UINT64_MAX, text);
+    cr_assert_eq(note_lost(text, strlen(text)), UINT64_MAX);
+    note_format_lost(12, text);
+    cr_assert_str_eq(text, "12 packets lost by faults");
+    cr_assert_eq(note_lost(text, strlen(text)), 12);
+    cr_assert_eq(note_lost(text, strlen(text) - 1), 0, "cut");
+    for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        cr_assert_eq(note_lost(others[i], strlen(others[i])), 0, "%s", others[i]);
+}
