@@ -10,6 +10,7 @@ memory must be the same as after the first round. A sanitizer keeps freed memory
 """
 
 import argparse
+import itertools
 import os
 import random
 import re
@@ -77,13 +78,15 @@ def run(args):
     begin, total, killed, memory = time.monotonic(), 0, 0, {}
     most = float("inf") if build.sanitizers() else MEMORY_SLACK
     with labs.Lab(build, "hosts", faults, args.block) as two, labs.Lab(build, "device", faults, args.block) as one:
-        for number in range(args.rounds):
+        for number in itertools.count():
             share, processes = args.connections // args.rounds // 2, max(args.processes // 2, 1)
             for pair in [Pair(lab, build, share, processes) for lab in (two, one)]:
                 made, dead = pair.finish()
                 total, killed = total + made, killed + dead
             print(f"round {number}, {time.monotonic() - begin:.0f} s: {total} connections, {killed} processes killed in the middle", flush=True)
             quiet((two, one), memory, most)
+            if total >= args.connections:
+                break
     print(f"{total} connections, {total / (time.monotonic() - begin):.0f} per second")
 
 
@@ -91,7 +94,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--connections", type=int, default=100000, help="(100000)")
     parser.add_argument("--processes", type=int, default=16, help="that connect at the same time (16)")
-    parser.add_argument("--rounds", type=int, default=10, help="(10)")
+    parser.add_argument("--rounds", type=int, default=10, help="at least; killed processes do not make all of their connections (10)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20), help="of the faults (random)")
     parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
     parser.add_argument("--block", default="127.0.61", metavar="A.B.C", help="addresses for the hosts (127.0.61)")
