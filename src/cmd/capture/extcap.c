@@ -93,15 +93,17 @@ static const char config[] =
     OTHER(3, "both", "both")
     CAPTURE(4, "before-faults", "Before faults", "boolflag", "",
         "Capture sent packets before injected faults change them")
-    CAPTURE(5, "snaplen", "Bytes of each packet", "unsigned", "{range=16,65535}",
+    CAPTURE(5, "lost", "Lost packets", "boolflag", "",
+        "Capture the packets that injected faults lose, too, at interfaces of their own")
+    CAPTURE(6, "snaplen", "Bytes of each packet", "unsigned", "{range=16,65535}",
         "Counted from the transport header; default: all bytes")
-    CAPTURE(6, "buffer", "Buffer of each device (MiB)", "selector", "",
+    CAPTURE(7, "buffer", "Buffer of each device (MiB)", "selector", "",
         "If Wireshark is slower than the traffic and the buffer is full, packets are dropped from the capture")
-    OTHER(6, "4", "4")
-    DEFAULT(6, "16", "16")
-    OTHER(6, "64", "64")
-    OTHER(6, "256", "256")
-    CAPTURE(7, "socket", "Control socket", "string", "",
+    OTHER(7, "4", "4")
+    DEFAULT(7, "16", "16")
+    OTHER(7, "64", "64")
+    OTHER(7, "256", "256")
+    CAPTURE(8, "socket", "Control socket", "string", "",
         "Control socket of the daemon, if it has no usual path and is not in the environment");
 /* clang-format on */
 
