@@ -53,6 +53,7 @@ def rping(what, args, six=False):
 
 
 # Program, what, server, client, also with IPv6, more fields of the case. A server without an end is told to end by `timeout`.
+# With -R, perftest resolves addresses of IPv4 only.
 PAIRS = [
     rping("verify", ["-V", "-C", "20", "-S", "1000"], True),
     rping("own-qp", ["-q", "-V", "-C", "20"]),
@@ -72,7 +73,7 @@ PAIRS = [
     twice("rstream", "blocking", ["-T", "b", "-S", "5000", "-C", "100"], False),
     twice("riostream", "verify", ["-T", "v", "-S", "60000", "-C", "20"], False),
     ("cmtime", "50-connections", ["timeout", "30", "cmtime", *ON], ["cmtime", "-c", "50", *AT, *ON], True, {}),
-] + [(program, what, [program, "-F", "-n", "200", *more, *ON], [program, "-F", "-n", "200", *more, *ON, "{address}"], program == "ib_write_bw", {"check": perftest_done})
+] + [(program, what, [program, "-F", "-n", "200", *more, *ON], [program, "-F", "-n", "200", *more, *ON, "{address}"], False, {"check": perftest_done})
      for program, what, more in (("ib_send_bw", "rdma_cm", ["-R"]), ("ib_write_bw", "rdma_cm", ["-R"]), ("ib_send_lat", "rdma_cm", ["-R"]), ("ib_write_lat", "rdma_cm", ["-R"]),
                                  ("ib_read_bw", "rdma_cm", ["-R"] + O16), ("ib_read_lat", "rdma_cm", ["-R"] + O16),
                                  ("ib_atomic_bw", "rdma_cm", ["-R"] + O16), ("ib_atomic_lat", "rdma_cm", ["-R"] + O16),

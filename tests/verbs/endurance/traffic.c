@@ -41,6 +41,7 @@ static void window_request(struct ibv_send_wr *wr, uint64_t k)
     uint64_t part = mix(k) % st.size;
 
     wr->num_sge = 0;
+    wr->imm_data = 0; /* rxe refuses a bind with immediate data */
     wr->opcode = st.bound ? IBV_WR_LOCAL_INV : IBV_WR_BIND_MW;
     if (st.bound) {
         wr->invalidate_rkey = st.mw->rkey;
