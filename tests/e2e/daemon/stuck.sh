@@ -31,18 +31,18 @@ start() # OPTION...: the daemon's number in $daemon, when it is ready
 freeze() # NAME: stops the thread of device one. The number of the helper is in $helper
 {
     mkfifo "$dir/thaw.$1"
-    "$lib/freeze.py" "$daemon" one <"$dir/thaw.$1" >"$dir/frozen" 2>&1 &
+    "$lib/freeze.py" "$daemon" one <"$dir/thaw.$1" >"$dir/frozen.$1" 2>&1 &
     helper=$!
     exec 4>"$dir/thaw.$1"
     local i
     for ((i = 0; i < 100; i++)); do
-        grep -q frozen "$dir/frozen" && return 0
+        grep -qs frozen "$dir/frozen.$1" && return 0
         kill -0 $helper 2>/dev/null || break
         sleep 0.05
     done
     wait $helper
     [ $? = 77 ] && skip "this user may not trace processes"
-    cat "$dir/frozen"
+    cat "$dir/frozen.$1"
     return 1
 }
 thaw()
