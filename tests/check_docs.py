@@ -8,6 +8,7 @@
    stands for tests/sim/scenarios/cases.c.
 3. Paths in text, such as `daemon/net/udp.c`, exist. In docs/architecture.md, names that follow a file directly, as in
    `net/udp_tx.c` `udp_add`, must be in that file, and the list of the folders is the one of check_pure.py.
+4. README.md has at most 700 words before the section about the limits, so that a new user reads it to the end.
 
 Usage: check_docs.py [FILE...]; without FILE all Markdown files of the project.
 """
@@ -142,10 +143,17 @@ def check_order(file):
         complain(file, 1, "the list of the folders is not that of `tests/check_pure.py --order`")
 
 
+def check_length(file, heading, limit):
+    words = len(text_of(file).partition(f"\n## {heading}")[0].split())
+    if words > limit:
+        complain(file, 1, f"{words} words before the section “{heading}”; at most {limit}")
+
+
 ARCHITECTURE = "docs/architecture.md"
 if len(sys.argv) == 1:
     check_names(ARCHITECTURE)
     check_order(ARCHITECTURE)
+    check_length("README.md", "What works, and the limits", 700)
 for name in sys.argv[1:] or [f for f in FILES if f.endswith(".md")]:
     check(os.path.relpath(os.path.abspath(name), ROOT) if len(sys.argv) > 1 else name)
 if not bad:
