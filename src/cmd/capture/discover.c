@@ -11,7 +11,7 @@
 
 #include "src/cmd/common/control.h"
 #include "src/cmd/common/targets.h"
-#include "src/cmd/lab/lab.h"
+#include "src/cmd/lab/lab_dir.h"
 #include "wire/gid.h"
 
 typedef bool visit(const struct capture_interface *, void *arg);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,145 +20,13 @@
 #include "src/cmd/common/paths.h"
 #include "src/cmd/common/targets.h"
 #include "src/cmd/lab/address.h"
+#include "src/cmd/lab/lab_dir.h"
 #include "src/cmd/lab/namespace.h"
 
 #define DEVICE_NAME "pumice0" /* the only device of each host */
 #define READY_FD 3 /* number of the descriptor in the daemon */
 #define READY_MS 30000 /* time for all daemons together to become ready */
 #define STOP_MS 20000 /* time for all daemons together to end, on a very busy machine */
-#define LOG_TAIL 4096 /* bytes of a log to show after its daemon failed */
-
-/* --- the directory ------------------------------------------------------------------------------------------------ */
-
-static void log_path(const struct lab *lab, unsigned i, char *out)
-{
-    snprintf(out, PATH_MAX, "%.*s/host%u.log", PATH_MAX - 32, lab->dir, i);
-}
-
-void lab_parent_dirs(const char *out[LAB_PARENT_DIRS])
-{
-    out[0] = getenv("XDG_RUNTIME_DIR");
-    out[1] = getenv("TMPDIR");
-    out[2] = "/tmp";
-    for (unsigned i = 0; i < LAB_PARENT_DIRS; i++)
-        if (out[i] && out[i][0] != '/')
-            out[i] = NULL;
-}
-
-static int make_dir(struct lab *lab)
-{
-    const char *parents[LAB_PARENT_DIRS];
-    char socket[SOCKET_PATH_MAX];
-
-    lab_parent_dirs(parents);
-    for (unsigned i = 0; i < LAB_PARENT_DIRS; i++) {
-        if (!parents[i])
-            continue;
-        snprintf(lab->dir, sizeof(lab->dir), "%s/" LAB_PREFIX "XXXXXX", parents[i]);
-        /* mkdtemp makes it with mode 0700. */
-        if (targets_lab_socket(lab->dir, HOSTS_MAX, socket) == 0 && mkdtemp(lab->dir))
-            return 0;
-    }
-    lab->dir[0] = 0;
-    say("can't create a directory for the sockets in XDG_RUNTIME_DIR, TMPDIR or /tmp: set TMPDIR to a short path that "
-        "is writable");
-    return -1;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *at)
-{
-    (void)st;
-    (void)flag;
-    (void)at;
-    remove(path);
-    return 0;
-}
-
-static void remove_dir(const char *dir)
-{
-    nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void remove_sockets(const struct lab *lab)
-{
-    char path[SOCKET_PATH_MAX];
-
-    for (unsigned i = 0; i < lab->hosts; i++)
-        if (targets_lab_socket(lab->dir, i, path) == 0)
-            unlink(path);
-}
-
-static void show_log(const struct lab *lab, unsigned i)
-{
-    char path[PATH_MAX], text[LOG_TAIL + 1], *line = text;
-
-    log_path(lab, i, path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-    ssize_t n = size < 0 ? -1 : pread(fd, text, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0);
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return;
-    text[n] = 0;
-    while (*line) {
-        size_t len = strcspn(line, "\n");
-
-        fprintf(stderr, "  host %u: %.*s\n", i, (int)len, line);
-        line += len + (line[len] == '\n');
-    }
-}
-
-/* --- the guard ---------------------------------------------------------------------------------------------------- */
-
-/* The guard is a child process that waits for the end of pumice run. If pumice run is killed, the guard removes the
- * lab's directory. (The daemons need no guard: the kernel sends them SIGTERM.) The guard closes stdin, stdout and
- * stderr of pumice run. Otherwise a reader of that output would also wait for the end of the guard. */
-static void guard_main(const char *dir, int pipe_end)
-{
-    const struct timespec grace = {.tv_nsec = 300000000};
-    int null = open("/dev/null", O_RDWR);
-    char c;
-
-    setsid();
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    prctl(PR_SET_NAME, "pumice-guard");
-    for (int fd = 0; fd < 3; fd++)
-        dup2(null, fd);
-    if (read(pipe_end, &c, 1) == 0) {
-        nanosleep(&grace, NULL);
-        remove_dir(dir);
-    }
-    _exit(0);
-}
-
-static void guard_start(struct lab *lab)
-{
-    int ends[2];
-
-    lab->guard_pipe = -1;
-    if (lab->keep_logs || pipe2(ends, O_CLOEXEC) != 0)
-        return;
-    lab->guard = fork();
-    if (lab->guard == 0) {
-        close(ends[1]);
-        guard_main(lab->dir, ends[0]);
-    }
-    close(ends[0]);
-    lab->guard_pipe = ends[1];
-}
-
-static void guard_stop(struct lab *lab)
-{
-    if (lab->guard_pipe < 0)
-        return;
-    if (write(lab->guard_pipe, "", 1) == 1 && lab->guard > 0)
-        waitpid(lab->guard, NULL, 0);
-    close(lab->guard_pipe);
-    lab->guard_pipe = -1;
-}
 
 /* --- daemons ------------------------------------------------------------------------------------------------------ */
 
@@ -202,7 +69,7 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     targets_lab_socket(lab->dir, i, socket);
-    log_path(lab, i, log);
+    lab_dir_log_path(lab->dir, i, log);
     snprintf(device, sizeof(device), DEVICE_NAME "=%s", lab->host[i].addresses);
     snprintf(ready_fd, sizeof(ready_fd), "%d", READY_FD);
     for (unsigned j = 0; j < o->num_pass; j++)
@@ -353,7 +220,7 @@ static int start_daemons(struct lab *lab, const char *path, const struct lab_opt
         say("host %u (%s): the daemon did not start:", i, lab->host[i].addresses);
     else
         say("host %u (%s): the daemon was not ready after %d s:", i, lab->host[i].addresses, READY_MS / 1000);
-    show_log(lab, i);
+    lab_dir_show_log(lab->dir, i);
     return -1;
 }
 
@@ -491,12 +358,13 @@ int lab_start(struct lab *lab, const struct lab_options *o)
 {
     char path[PATH_MAX];
 
-    *lab = (struct lab){.hosts = o->hosts, .keep_logs = o->keep_logs, .guard_pipe = -1};
+    *lab = (struct lab){.hosts = o->hosts, .keep_logs = o->keep_logs, .guard.pipe = -1};
     for (unsigned i = 0; i < HOSTS_MAX; i++)
         lab->host[i].ready = -1;
-    if (!paths_daemon(path) || make_dir(lab) != 0)
+    if (!paths_daemon(path) || lab_dir_make(lab->dir) != 0)
         return -1;
-    guard_start(lab);
+    if (!lab->keep_logs)
+        lab_guard_start(&lab->guard, lab->dir);
     int lock = address_lock();
     int err = start(lab, path, o);
     close(lock);
@@ -528,7 +396,7 @@ bool lab_ended(struct lab *lab, pid_t pid, int status)
             say("host %u: the daemon crashed: %s", i, strsignal(WTERMSIG(status)));
         else
             say("host %u: the daemon failed with exit code %d", i, WEXITSTATUS(status));
-        show_log(lab, i);
+        lab_dir_show_log(lab->dir, i);
         lab->crashed = true;
         return true;
     }
@@ -539,11 +407,11 @@ void lab_stop(struct lab *lab)
 {
     stop_daemons(lab);
     if (lab->keep_logs && lab->dir[0]) {
-        remove_sockets(lab);
+        lab_dir_remove_sockets(lab->dir, lab->hosts);
         say("the logs are in %s", lab->dir);
     } else if (lab->dir[0]) {
-        remove_dir(lab->dir);
+        lab_dir_remove(lab->dir);
     }
-    guard_stop(lab);
+    lab_guard_stop(&lab->guard);
     lab->dir[0] = 0;
 }

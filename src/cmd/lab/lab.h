@@ -10,6 +10,7 @@
 
 #include "src/cmd/common/targets.h"
 #include "src/cmd/lab/address.h"
+#include "src/cmd/lab/lab_dir.h"
 
 struct lab_options {
     unsigned hosts;
@@ -35,19 +36,12 @@ struct lab {
     bool starting; /* the daemons are starting: lab_start prints errors, and lab_ended prints none */
     bool stopping; /* the daemons got the signal to end */
     bool crashed; /* a daemon crashed, failed, or did not end when it was told to */
-    pid_t guard; /* a process that removes the directory if this process is killed */
-    int guard_pipe;
+    struct lab_guard guard; /* removes the directory if this process is killed */
     struct lab_host host[HOSTS_MAX];
 };
 
-/* The parent directories of labs, in order of preference. The name of a lab's directory is LAB_PREFIX and six letters
- * or digits. Unused entries are NULL. The texts belong to the environment. */
-#define LAB_PARENT_DIRS 3
-#define LAB_PREFIX "pumice-lab-"
-void lab_parent_dirs(const char *out[LAB_PARENT_DIRS]);
-
-/* Starts the daemons and waits until all of them are ready. Returns 0, or -1 after printing an error and cleaning up.
- * */
+/* Starts the daemons and waits until all of them are ready. Returns 0, or -1 after printing an error and cleaning
+ * up. */
 int lab_start(struct lab *lab, const struct lab_options *options);
 
 /* The caller passes each result of waitpid. If pid is one of the daemons, reports why it ended and returns true. */
