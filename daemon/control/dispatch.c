@@ -161,6 +161,7 @@ static const struct {
     [PM_OP_LAYOUT]          = {"LAYOUT",          sizeof(struct pm_layout_req),    NULL, NULL},
     [PM_OP_CAPTURE]         = {"CAPTURE",         sizeof(struct pm_capture_req),   NULL, NULL},
     [PM_OP_CHECK]           = {"CHECK",           sizeof(struct pm_check_req),     NULL, NULL},
+    [PM_OP_TURN]            = {"TURN",            0,                               NULL, NULL},
     [PM_OP_COUNTER]         = {"COUNTER",         sizeof(struct pm_counter_req),   NULL, NULL},
     [PM_OP_OPEN_QP]         = {"OPEN_QP",         sizeof(struct pm_open_qp_req),   target_open_qp, NULL},
     [PM_OP_SWITCH_CQ]       = {"SWITCH_CQ",       sizeof(struct pm_handle),        cq_switch, NULL},

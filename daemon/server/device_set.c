@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "daemon/control/session_end.h"
@@ -76,6 +77,15 @@ void device_set_close(struct device_set *s)
     }
     connections_fini(&s->connections);
     s->n = 0;
+}
+
+void device_set_list(const struct device_set *s, struct pm_list_rep *rep)
+{
+    rep->abi_version = PM_ABI_VERSION;
+    rep->num = s->n;
+    rep->pid = (uint32_t)getpid();
+    for (unsigned i = 0; i < s->n; i++)
+        device_describe(s->device[i], &rep->device[i]);
 }
 
 struct fault_call {

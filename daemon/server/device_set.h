@@ -14,6 +14,7 @@ struct device_set {
     struct connections connections; /* of all devices */
     char fault[1024]; /* fault specification in force */
     uint64_t seed; /* of the faults */
+    uint32_t turns; /* processes that were spread over the devices */
 };
 
 /* Opens the devices of the settings. Their threads don't run yet. Returns 0, or -errno with why. Call device_set_close
@@ -25,6 +26,8 @@ int device_set_start(struct device_set *s, const struct settings *settings, char
 void device_set_stop(struct device_set *s);
 /* Ends their sessions, and frees them. device_set_stop must have ended their threads, if they were started. */
 void device_set_close(struct device_set *s);
+/* Describes all devices for a client. */
+void device_set_list(const struct device_set *s, struct pm_list_rep *rep);
 /* Sets the fault specification of all devices. 0, or -EINVAL with why. -ETIMEDOUT with why: a device does not answer. The
  * others, and devices that are just slow, have the new specification. */
 int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);

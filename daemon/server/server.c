@@ -62,18 +62,6 @@ static void drop(struct connection *c)
 
 /* --- operations -------------------------------------------------------------------------------- */
 
-static int list(struct server *sv, struct control_reply *rp)
-{
-    struct pm_list_rep *rep = control_payload(rp, sizeof(*rep));
-
-    rep->abi_version = PM_ABI_VERSION;
-    rep->num = sv->devices.n;
-    rep->pid = (uint32_t)getpid();
-    for (unsigned i = 0; i < sv->devices.n; i++)
-        device_describe(sv->devices.device[i], &rep->device[i]);
-    return 0;
-}
-
 /* For operations that concern all users. 0: the client administers the daemon. task: what it wants to do. advice: what
  * another user can do instead. */
 static int require_administrator(const struct connection *c, const char *task, const char *advice,
@@ -291,7 +279,12 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
                             rq->len);
     switch (rq->op) {
     case PM_OP_LIST:
-        return list(sv, rp);
+        device_set_list(&sv->devices, control_payload(rp, sizeof(struct pm_list_rep)));
+        return 0;
+    case PM_OP_TURN:
+        *(struct pm_turn_rep *)control_payload(rp, sizeof(struct pm_turn_rep)) =
+            (struct pm_turn_rep){sv->devices.turns++};
+        return 0;
     case PM_OP_SHUTDOWN:
         return shut_down(sv, c, rp);
     default:

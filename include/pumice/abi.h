@@ -18,7 +18,7 @@
 
 #include "pumice/abi_rings.h"
 
-#define PM_ABI_VERSION 8u
+#define PM_ABI_VERSION 9u
 
 /* --- names in the environment ------------------------------------------------------------------ */
 /* The path of the control socket. Default: the first of these that exists:
@@ -31,6 +31,8 @@
 #define PM_ENV_HOSTS "PUMICE_HOSTS"
 /* The host that this process is on. Default: the local rank that its launcher gives it, modulo the number of hosts. */
 #define PM_ENV_HOST "PUMICE_HOST"
+/* "1": each process sees one device of its daemon; the processes of a host take the devices in turn. */
+#define PM_ENV_SPREAD "PUMICE_SPREAD"
 /* "1": the client library starts a daemon if there is none (not in a lab). */
 #define PM_ENV_AUTOSTART "PUMICE_AUTOSTART"
 /* Not empty: the client library prints why the daemon refused a request. */
@@ -118,6 +120,8 @@ enum pm_op {
     PM_OP_CM_HOLD_CHANNEL,
     PM_OP_CM_DROP_CHANNEL,
     PM_OP_CM_COMMAND,
+    /* Tells how many processes have asked this before. Unbound. PM_ENV_SPREAD */
+    PM_OP_TURN,
     PM_OP_MAX_, /* one past the last */
 };
 
@@ -149,6 +153,10 @@ struct pm_list_rep {
     uint32_t pid; /* of the daemon */
     uint32_t reserved;
     struct pm_device_desc device[PM_DEVICES_MAX];
+};
+
+struct pm_turn_rep {
+    uint32_t turn; /* modulo 2^32 */
 };
 
 struct pm_fault_req {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cases as data. A name is HOSTS[+faults]/WHO/TRANSPORT/... WHO is an MPI, "ucx" (UCX's own tools) or "fabric" (libfabric's).
+"""The cases as data. A name is HOSTS[-DEVICES][+faults]/WHO/TRANSPORT/... WHO is an MPI, "ucx" (UCX's own tools) or "fabric" (libfabric's).
 run.py --list prints all names. A case is in one or more of these sets, which are its fields:
 
     basic   a part of `make test`, without an MPI        mpi     a part of `make test`, with both MPIs
@@ -91,6 +91,7 @@ class Case:
     check: str = None  # a key of run.py's CHECKS; None: a job that passes or dies
     user: str = None  # whose daemons and programs these are
     memory: str = "auto"  # how daemons reach the memory of programs
+    devices: int = 1  # of each host
     fabric: str = None  # provider of libfabric that Open MPI takes in place of UCX
     basic: bool = False
     mpi_basic: bool = False
@@ -272,6 +273,17 @@ def replacing():
                            timeout=120, quick=True, matrix=True, mpi_basic=mpi == "openmpi" and (hosts == 2 or not faults))
 
 
+def on_devices():
+    """Hosts with two devices each, over which the ranks of a host are spread."""
+    for faults in (False, True):
+        for mpi in LAUNCH:
+            for transport in TRANSPORTS:
+                for ranks in (4, 16):
+                    yield Case(f"2hosts-2devices{'+faults' if faults else ''}/{mpi}/{transport}/{ranks}/suite", 2, faults, transport, mpi, ranks, "suite",
+                               (level(transport, ranks, faults),), devices=2, matrix=True, timeout=150 if ranks < 16 else 580, quick=not faults and ranks == 4,
+                               mpi_basic=not faults and ranks == 4 and transport == "rc" and mpi == "openmpi")
+
+
 def of_users():
     """Daemons and jobs of a user who may nothing."""
     for mpi in LAUNCH:
@@ -291,4 +303,4 @@ def all_cases():
                 cases += part(hosts, faults)
             if hosts == 2 or not faults:
                 cases += many(hosts, faults)
-    return cases + list(over_fabric()) + list(storms()) + list(without_process_vm()) + list(replacing()) + list(of_users())
+    return cases + list(over_fabric()) + list(storms()) + list(without_process_vm()) + list(replacing()) + list(on_devices()) + list(of_users())

@@ -22,6 +22,8 @@ def begun(lab):
 def environment(case, lab):
     """The environment that puts a process on the lab's host of its local rank, and makes UCX use this transport."""
     env = dict(lab.client_env, LD_PRELOAD=lab.preload, PUMICE_LAB=lab.dir, PUMICE_HOSTS=str(len(lab.hosts)), UCX_TLS=case.tls)
+    if case.devices > 1:
+        env["PUMICE_SPREAD"] = "1"
     if case.patient:
         env["UCX_UD_TIMEOUT"] = f"{case.timeout:.0f}s"
     if case.death:

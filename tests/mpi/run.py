@@ -37,10 +37,10 @@ class Runner(runner.Runner):
     script, block, settle = "tests/mpi/run.py", "127.0.32", 30
 
     def key(self, case):
-        return (case.hosts, case.faults, case.memory, case.user)
+        return (case.hosts, case.devices, case.faults, case.memory, case.user)
 
     def make_lab(self, case):
-        return labs.Lab(self.build, case.topology, case.options, self.args.block, case.user, "pumice0")
+        return labs.Lab(self.build, case.topology, case.options, self.args.block, case.user, "pumice0", devices=case.devices)
 
     def perform(self, case, lab):
         CHECKS.get(case.check, jobs.check_job)(case, lab, self.build)

@@ -32,6 +32,10 @@ class Traffic:
         """By how much a counter of status has grown on each host."""
         return [now[name] - before[name] for before, now in zip(self.start, self._read())]
 
+    def silent(self):
+        """The devices of all hosts that have sent nothing since the daemons were started."""
+        return [f"{host.name}:{device['name']}" for host in self.lab.hosts for device in host.status()["devices"] if not device["counters"]["sent_pkts"]]
+
     def packets(self):
         """Packets that all hosts have sent; with one device, what its engine has kept inside counts, too."""
         return sum(self.each("sent_pkts"))
@@ -48,6 +52,8 @@ class Traffic:
             return f"the job did not use the device: {sum(each)} packets of at least {wanted}"
         if min(each) == 0 and case.ranks >= case.hosts:
             return f"the job was not on all hosts: {each} packets"
+        if case.devices > 1 and self.silent():
+            return f"the job did not use all devices: nothing was sent by {self.silent()}"
         return self.missing_faults(case)
 
     def missing_faults(self, case):

@@ -17,14 +17,19 @@
 #define LOCK_TRIES 500
 #define LOCK_PAUSE_US 20000
 
-void address_in_block(unsigned block, unsigned host, unsigned index, char out[INET6_ADDRSTRLEN])
+void address_in_block(unsigned block, unsigned host, unsigned device, unsigned index, char out[INET6_ADDRSTRLEN])
 {
-    snprintf(out, INET6_ADDRSTRLEN, "127.%u.%u.%u", index ? 128 : 0, block, host + 1);
+    snprintf(out, INET6_ADDRSTRLEN, "127.%u.%u.%u", 128 * index + device, block, host + 1);
 }
 
-void address_v6(unsigned host, unsigned index, char out[INET6_ADDRSTRLEN])
+void address_v6(unsigned host, unsigned device, unsigned index, char out[INET6_ADDRSTRLEN])
 {
-    snprintf(out, INET6_ADDRSTRLEN, index ? "fd00::1:%x" : "fd00::%x", host + 1);
+    unsigned group = 2 * device + index;
+
+    if (group)
+        snprintf(out, INET6_ADDRSTRLEN, "fd00::%x:%x", group, host + 1);
+    else
+        snprintf(out, INET6_ADDRSTRLEN, "fd00::%x", host + 1);
 }
 
 static int check_one(const char *text)

@@ -23,39 +23,76 @@
 #include "src/cmd/lab/lab_dir.h"
 #include "src/cmd/lab/namespace.h"
 
-#define DEVICE_NAME "pumice0" /* the only device of each host */
+#define DEVICE_NAME "pumice%u" /* of each host, from 0 */
+#define CPUS_TEXT_MAX 80
 #define READY_FD 3 /* number of the descriptor in the daemon */
 #define READY_MS 30000 /* time for all daemons together to become ready */
 #define STOP_MS 20000 /* time for all daemons together to end, on a very busy machine */
 
 /* --- daemons ------------------------------------------------------------------------------------------------------ */
 
-/* The processor to which the daemon of host i is bound; -1: any. All daemons and their clients work at the same time.
- * If there are fewer processors than these, the scheduler often puts two daemons on one processor, and only clients on
- * another. */
-static int choose_cpu(unsigned i, const struct lab_options *o)
+/* Writes the processors to which host i's devices are bound, as the option --cpus takes them. All daemons and their
+ * clients work at the same time. If there are fewer processors than these, the scheduler often puts two daemons on one
+ * processor, and only clients on another. Returns false if the scheduler shall choose. */
+static bool choose_cpus(unsigned i, const struct lab_options *o, char text[CPUS_TEXT_MAX])
 {
+    unsigned threads = o->hosts * o->devices;
+    size_t len = 0;
     cpu_set_t set;
-    unsigned left;
-    int cpu = 0;
 
-    if (!o->spread || o->hosts < 2 || sched_getaffinity(0, sizeof(set), &set) != 0 ||
-        (unsigned)CPU_COUNT(&set) >= 2 * o->hosts)
-        return -1;
-    for (left = i % (unsigned)CPU_COUNT(&set); left || !CPU_ISSET(cpu, &set); cpu++)
-        left -= CPU_ISSET(cpu, &set) ? 1 : 0;
-    return cpu;
+    if (!o->spread_cpus || threads < 2 || sched_getaffinity(0, sizeof(set), &set) != 0 ||
+        (unsigned)CPU_COUNT(&set) >= 2 * threads)
+        return false;
+    for (unsigned d = 0; d < o->devices; d++) {
+        unsigned left = (i * o->devices + d) % (unsigned)CPU_COUNT(&set);
+        int cpu = 0;
+
+        for (; left || !CPU_ISSET(cpu, &set); cpu++)
+            left -= CPU_ISSET(cpu, &set) ? 1 : 0;
+        len += (size_t)snprintf(text + len, CPUS_TEXT_MAX - len, d ? ",%d" : "%d", cpu);
+    }
+    return true;
+}
+
+/* The command line of a daemon, and the texts in it. */
+struct arguments {
+    const char *argv[12 + 2 * DEVICES_MAX + LAB_PASS_MAX];
+    char socket[SOCKET_PATH_MAX], ready_fd[12], cpus[CPUS_TEXT_MAX], device[DEVICES_MAX][ADDRESS_LIST_MAX + 16];
+};
+
+static void set_arguments(struct arguments *a, const struct lab *lab, unsigned i, const char *path,
+                          const struct lab_options *o)
+{
+    unsigned n = 0;
+
+    targets_lab_socket(lab->dir, i, a->socket);
+    snprintf(a->ready_fd, sizeof(a->ready_fd), "%d", READY_FD);
+    a->argv[n++] = path;
+    a->argv[n++] = "--socket";
+    a->argv[n++] = a->socket;
+    a->argv[n++] = "--ready-fd";
+    a->argv[n++] = a->ready_fd;
+    for (unsigned d = 0; d < lab->devices; d++) {
+        snprintf(a->device[d], sizeof(a->device[d]), DEVICE_NAME "=%s", d, lab->host[i].addresses[d]);
+        a->argv[n++] = "--device";
+        a->argv[n++] = a->device[d];
+    }
+    for (unsigned j = 0; j < o->num_pass; j++)
+        a->argv[n++] = o->pass[j];
+    if (choose_cpus(i, o, a->cpus)) {
+        a->argv[n++] = "--cpus";
+        a->argv[n++] = a->cpus;
+    }
+    a->argv[n] = NULL;
 }
 
 /* Becomes the daemon. Runs in the child and never returns. */
 static void daemon_exec(const struct lab *lab, unsigned i, const char *path, const struct lab_options *o, pid_t parent,
                         int ready)
 {
-    char socket[SOCKET_PATH_MAX], log[PATH_MAX], device[ADDRESS_LIST_MAX + 16], ready_fd[12], cpu[12];
-    const char *argv[18 + sizeof(o->pass) / sizeof(o->pass[0])] = {path,   "--socket",   socket,  "--device",
-                                                                   device, "--ready-fd", ready_fd};
-    unsigned argc = 7;
-    int null = open("/dev/null", O_RDONLY), out, processor = choose_cpu(i, o);
+    static struct arguments arguments;
+    int null = open("/dev/null", O_RDONLY), out;
+    char log[PATH_MAX];
     sigset_t none;
 
     /* The daemon gets its own process group, because signals of the terminal are for the command, which ends first. But
@@ -68,19 +105,8 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
         _exit(EXIT_OWN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    targets_lab_socket(lab->dir, i, socket);
+    set_arguments(&arguments, lab, i, path, o);
     lab_dir_log_path(lab->dir, i, log);
-    snprintf(device, sizeof(device), DEVICE_NAME "=%s", lab->host[i].addresses);
-    snprintf(ready_fd, sizeof(ready_fd), "%d", READY_FD);
-    for (unsigned j = 0; j < o->num_pass; j++)
-        argv[argc++] = o->pass[j];
-    if (processor >= 0) {
-        snprintf(cpu, sizeof(cpu), "%d", processor);
-        argv[argc++] = "--cpus";
-        argv[argc++] = cpu;
-    }
-    argv[argc] = NULL;
-
     out = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
     dup2(null, 0);
     dup2(out, 1);
@@ -89,7 +115,7 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
         fcntl(ready, F_SETFD, 0);
     else
         dup2(ready, READY_FD);
-    execv(path, (char **)(uintptr_t)argv);
+    execv(path, (char **)(uintptr_t)arguments.argv);
     fprintf(stderr, "can't execute %s: %s\n", path, strerror(errno));
     _exit(EXIT_NOEXEC);
 }
@@ -187,6 +213,16 @@ static void stop_daemons(struct lab *lab)
 
 /* --- the lab ------------------------------------------------------------------------------------------------------ */
 
+/* Has another program one of the addresses of host i? */
+static bool in_use(const struct lab *lab, unsigned i)
+{
+    bool found = false;
+
+    for (unsigned d = 0; d < lab->devices && !found; d++)
+        found = address_check(lab->host[i].addresses[d]) == -EADDRINUSE;
+    return found;
+}
+
 /* Starts all daemons at the addresses in lab->host, and waits until they are ready. Returns 0, -EADDRINUSE if another
  * program has just taken a port, or -1 after printing an error. */
 static int start_daemons(struct lab *lab, const char *path, const struct lab_options *o)
@@ -214,52 +250,61 @@ static int start_daemons(struct lab *lab, const char *path, const struct lab_opt
         lab->host[i].pid = 0;
     }
     stop_daemons(lab);
-    if (err == -ECHILD && address_check(lab->host[i].addresses) == -EADDRINUSE)
+    if (err == -ECHILD && in_use(lab, i))
         return -EADDRINUSE;
     if (err == -ECHILD)
-        say("host %u (%s): the daemon did not start:", i, lab->host[i].addresses);
+        say("host %u (%s): the daemon did not start:", i, lab->host[i].addresses[0]);
     else
-        say("host %u (%s): the daemon was not ready after %d s:", i, lab->host[i].addresses, READY_MS / 1000);
+        say("host %u (%s): the daemon was not ready after %d s:", i, lab->host[i].addresses[0], READY_MS / 1000);
     lab_dir_show_log(lab->dir, i);
     return -1;
 }
 
+/* Checks one item of --addresses. Returns 0, or -1 after printing an error. */
+static int check_given(const char *item)
+{
+    int err = address_check(item);
+
+    if (err == -EINVAL)
+        say("--addresses: '%s' is not an IPv4 or IPv6 address", item);
+    else if (err == -EADDRINUSE)
+        say("UDP port 4791 is in use on %s (by another daemon or rdma_rxe?)", item);
+    else if (err == -EADDRNOTAVAIL)
+        say("%s is not an address of this machine (see ip address)", item);
+    else if (err)
+        say("%s: %s", item, strerror(-err));
+    return err ? -1 : 0;
+}
+
 static int start_given(struct lab *lab, const char *path, const struct lab_options *o)
 {
-    static char list[HOSTS_MAX][ADDRESS_LIST_MAX];
-    int n = address_split(o->addresses, list, HOSTS_MAX), err;
+    static char list[HOSTS_MAX * DEVICES_MAX][ADDRESS_LIST_MAX];
+    unsigned total = lab->hosts * lab->devices;
+    int n = address_split(o->addresses, list, HOSTS_MAX * DEVICES_MAX);
 
-    if (n != (int)lab->hosts) {
-        say("--addresses: invalid value \"%s\": expected one address for each of the %u hosts, separated by commas "
-            "(several of one host: by +)",
-            o->addresses, lab->hosts);
+    if (n != (int)total) {
+        say("--addresses: invalid value \"%s\": expected one address for each of the %u %s, separated by commas "
+            "(several of one %s: by +)",
+            o->addresses, total, lab->devices > 1 ? "devices of all hosts" : "hosts",
+            lab->devices > 1 ? "device" : "host");
         return -1;
     }
-    for (unsigned i = 0; i < lab->hosts; i++) {
-        memcpy(lab->host[i].addresses, list[i], sizeof(list[i]));
-        err = address_check(list[i]);
-        if (err == -EINVAL)
-            say("--addresses: '%s' is not an IPv4 or IPv6 address", list[i]);
-        else if (err == -EADDRINUSE)
-            say("UDP port 4791 is in use on %s (by another daemon or rdma_rxe?)", list[i]);
-        else if (err == -EADDRNOTAVAIL)
-            say("%s is not an address of this machine (see ip address)", list[i]);
-        else if (err)
-            say("%s: %s", list[i], strerror(-err));
-        if (err)
+    for (unsigned i = 0; i < total; i++) {
+        memcpy(lab->host[i / lab->devices].addresses[i % lab->devices], list[i], sizeof(list[i]));
+        if (check_given(list[i]) != 0)
             return -1;
     }
-    err = start_daemons(lab, path, o);
+    int err = start_daemons(lab, path, o);
     if (err == -EADDRINUSE)
         say("another program has just taken UDP port 4791 on one of %s", o->addresses);
     return err;
 }
 
-/* Sets the addresses of a host: the first, and the second if it can be used. Returns 0, or -errno because of the
+/* Sets the addresses of a device: the first, and the second if it can be used. Returns 0, or -errno because of the
  * first. */
-static int set_addresses(struct lab_host *h, const char *first, const char *second)
+static int set_addresses(char out[ADDRESS_LIST_MAX], const char *first, const char *second)
 {
-    snprintf(h->addresses, sizeof(h->addresses), address_check(second) ? "%s" : "%s+%s", first, second);
+    snprintf(out, ADDRESS_LIST_MAX, address_check(second) ? "%s" : "%s+%s", first, second);
     return address_check(first);
 }
 
@@ -268,10 +313,12 @@ static int set_block(struct lab *lab, unsigned block)
     char first[INET6_ADDRSTRLEN], second[INET6_ADDRSTRLEN];
     int err = 0;
 
-    for (unsigned i = 0; i < lab->hosts && !err; i++) {
-        address_in_block(block, i, 0, first);
-        address_in_block(block, i, 1, second);
-        err = set_addresses(&lab->host[i], first, second);
+    for (unsigned i = 0; i < lab->hosts * lab->devices && !err; i++) {
+        unsigned host = i / lab->devices, device = i % lab->devices;
+
+        address_in_block(block, host, device, 0, first);
+        address_in_block(block, host, device, 1, second);
+        err = set_addresses(lab->host[host].addresses[device], first, second);
     }
     return err;
 }
@@ -281,10 +328,12 @@ static int set_v6(struct lab *lab)
     char first[INET6_ADDRSTRLEN], second[INET6_ADDRSTRLEN];
     int err = 0;
 
-    for (unsigned i = 0; i < lab->hosts && !err; i++) {
-        address_v6(i, 0, first);
-        address_v6(i, 1, second);
-        err = set_addresses(&lab->host[i], first, second);
+    for (unsigned i = 0; i < lab->hosts * lab->devices && !err; i++) {
+        unsigned host = i / lab->devices, device = i % lab->devices;
+
+        address_v6(host, device, 0, first);
+        address_v6(host, device, 1, second);
+        err = set_addresses(lab->host[host].addresses[device], first, second);
     }
     return err;
 }
@@ -296,7 +345,7 @@ static int start_v6(struct lab *lab, const char *path, const struct lab_options 
     char why[NAMESPACE_WHY_MAX];
 
     if (set_v6(lab) != 0) {
-        if (namespace_enter_v6(lab->hosts, why) != 0) {
+        if (namespace_enter_v6(lab->hosts, lab->devices, why) != 0) {
             say("--ipv6: %s. This machine has no free addresses fd00::1 to fd00::%x either. Let an administrator allow "
                 "user namespaces, or add the addresses (ip -6 address add fd00::1/128 dev lo, and so on), or name IPv6 "
                 "addresses of this machine with --addresses",
@@ -317,7 +366,7 @@ static int start_v6(struct lab *lab, const char *path, const struct lab_options 
 
 static int first_length(const struct lab_host *h)
 {
-    return (int)strcspn(h->addresses, "+");
+    return (int)strcspn(h->addresses[0], "+");
 }
 
 static int start_anywhere(struct lab *lab, const char *path, const struct lab_options *o)
@@ -330,8 +379,9 @@ static int start_anywhere(struct lab *lab, const char *path, const struct lab_op
         if (!err)
             err = start_daemons(lab, path, o);
         if (err == 0 && block > 0)
-            say("UDP port 4791 is in use on 127.0.0.x; the hosts are %.*s%s%.*s", first_length(first), first->addresses,
-                lab->hosts > 1 ? " to " : "", lab->hosts > 1 ? first_length(last) : 0, last->addresses);
+            say("UDP port 4791 is in use on 127.0.0.x; the hosts are %.*s%s%.*s", first_length(first),
+                first->addresses[0], lab->hosts > 1 ? " to " : "", lab->hosts > 1 ? first_length(last) : 0,
+                last->addresses[0]);
         if (err == 0 || err == -1)
             return err;
         if (err != -EADDRINUSE)
@@ -342,7 +392,7 @@ static int start_anywhere(struct lab *lab, const char *path, const struct lab_op
             "all "
             "(to remove it: sudo modprobe -r rdma_rxe)");
     else
-        say("can't use %.*s: %s (is the loopback interface up?)", first_length(first), first->addresses,
+        say("can't use %.*s: %s (is the loopback interface up?)", first_length(first), first->addresses[0],
             strerror(-err));
     return -1;
 }
@@ -358,7 +408,7 @@ int lab_start(struct lab *lab, const struct lab_options *o)
 {
     char path[PATH_MAX];
 
-    *lab = (struct lab){.hosts = o->hosts, .keep_logs = o->keep_logs, .guard.pipe = -1};
+    *lab = (struct lab){.hosts = o->hosts, .devices = o->devices, .keep_logs = o->keep_logs, .guard.pipe = -1};
     for (unsigned i = 0; i < HOSTS_MAX; i++)
         lab->host[i].ready = -1;
     if (!paths_daemon(path) || lab_dir_make(lab->dir) != 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Starts and stops a lab: private daemons, and a directory with their sockets and logs. Each daemon is a virtual host
- * with its own address. */
+/* Starts and stops a lab: private daemons, and a directory with their sockets and logs. Each daemon is a virtual host.
+ * Each of its devices has an address of its own. */
 #ifndef PUMICE_SRC_CMD_LAB_LAB_H
 #define PUMICE_SRC_CMD_LAB_LAB_H
 
@@ -12,26 +12,30 @@
 #include "src/cmd/lab/address.h"
 #include "src/cmd/lab/lab_dir.h"
 
+#define LAB_PASS_MAX 32
+
 struct lab_options {
     unsigned hosts;
-    /* Those of each host, separated by commas, and by + if a host has several; NULL: free ones from 127.0.0.0/8. */
+    unsigned devices; /* of each host */
+    /* Those of each device of each host in turn, separated by commas, and by + if a device has several; NULL: free ones
+     * from 127.0.0.0/8. */
     const char *addresses;
     bool ipv6; /* without addresses: IPv6 ones, if necessary in a network namespace (namespace.h) */
     bool keep_logs; /* do not remove the directory with the logs */
-    bool spread; /* on a machine with few processors, bind each daemon to one */
+    bool spread_cpus; /* on a machine with few processors, bind each daemon to some */
     unsigned num_pass;
-    const char *pass[32]; /* options that each daemon gets unchanged */
+    const char *pass[LAB_PASS_MAX]; /* options that each daemon gets unchanged */
 };
 
 struct lab_host {
-    char addresses[ADDRESS_LIST_MAX];
+    char addresses[DEVICES_MAX][ADDRESS_LIST_MAX]; /* of each device */
     pid_t pid; /* 0: not running */
     int ready; /* read end of the pipe on which the daemon reports that it is ready; -1: none */
 };
 
 struct lab {
     char dir[PATH_MAX]; /* "" : none */
-    unsigned hosts;
+    unsigned hosts, devices; /* devices of each host */
     bool keep_logs;
     bool starting; /* the daemons are starting: lab_start prints errors, and lab_ended prints none */
     bool stopping; /* the daemons got the signal to end */

@@ -138,7 +138,7 @@ static int add_multicast_route(int sock)
     return ask_kernel(sock, &rq.h);
 }
 
-static int set_up(unsigned hosts)
+static int set_up(unsigned hosts, unsigned devices)
 {
     char text[INET6_ADDRSTRLEN];
 
@@ -148,8 +148,8 @@ static int set_up(unsigned hosts)
     int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (sock < 0)
         return -errno;
-    for (unsigned i = 0; i < 2 * hosts && rc == 0; i++) {
-        address_v6(i / 2, i % 2, text);
+    for (unsigned i = 0; i < 2 * hosts * devices && rc == 0; i++) {
+        address_v6(i / 2 / devices, i / 2 % devices, i % 2, text);
         rc = add_address(sock, text);
     }
     if (rc == 0)
@@ -158,7 +158,7 @@ static int set_up(unsigned hosts)
     return rc;
 }
 
-int namespace_enter_v6(unsigned hosts, char why[NAMESPACE_WHY_MAX])
+int namespace_enter_v6(unsigned hosts, unsigned devices, char why[NAMESPACE_WHY_MAX])
 {
     int rc = enter();
 
@@ -166,7 +166,7 @@ int namespace_enter_v6(unsigned hosts, char why[NAMESPACE_WHY_MAX])
         snprintf(why, NAMESPACE_WHY_MAX, "this user may not make a network namespace (%s)", strerror(-rc));
         return rc;
     }
-    rc = set_up(hosts);
+    rc = set_up(hosts, devices);
     if (rc)
         snprintf(why, NAMESPACE_WHY_MAX, "can't set up IPv6 in a new network namespace (%s; is IPv6 disabled?)",
                  strerror(-rc));

@@ -96,7 +96,7 @@ int cmd_env(int argc, char **argv)
     if (check(t.socket) != 0 || !paths_library(library) || program_preload(library, preload, sizeof(preload)) != 0)
         return 1;
     if (getenv(PM_ENV_LAB)) /* these variables would take precedence over the socket */
-        puts("unset " PM_ENV_LAB " " PM_ENV_HOSTS " " PM_ENV_HOST);
+        puts("unset " PM_ENV_LAB " " PM_ENV_HOSTS " " PM_ENV_HOST " " PM_ENV_SPREAD);
     print_quoted(PM_ENV_SOCKET, realpath(t.socket, path) ? path : t.socket);
     print_quoted("LD_PRELOAD", preload);
     return 0;

@@ -27,12 +27,14 @@ struct run_options {
     struct lab_options lab;
     const char *fault, *seed;
     const char *capture; /* file; NULL: none */
+    bool spread; /* each process sees one device of its host */
     bool capture_lost; /* also the packets that faults lose */
     char **command; /* NULL-terminated */
 };
 
 enum key {
     KEY_HOSTS = 'n',
+    KEY_DEVICES = 'd',
     KEY_ADDRESSES = 'a',
     KEY_FAULT = 'f',
     KEY_SEED = 's',
@@ -51,13 +53,17 @@ enum key {
     KEY_CPUS,
     KEY_IPV6,
     KEY_CAPTURE_LOST,
+    KEY_SPREAD,
 };
 
 static const struct argp_option options[] = {
     {"hosts", KEY_HOSTS, "N", 0, "Number of virtual hosts; default: 1", 1},
+    {"devices", KEY_DEVICES, "N", 0, "Number of devices of each host, each with a thread of its own; default: 1", 1},
+    {"spread", KEY_SPREAD, "on|off", 0,
+     "Whether each process sees one of several devices, in turn; off: it sees all; default: on", 1},
     {"addresses", KEY_ADDRESSES, "A,B,...", 0,
-     "Addresses of the hosts; default: 127.0.0.1, 127.0.0.2 and so on, or others of 127.0.0.0/8 if these are in use; "
-     "several addresses of one host: A1+A2",
+     "Addresses of the hosts, or of each device of each host; default: 127.0.0.1, 127.0.0.2 and so on, or others of "
+     "127.0.0.0/8 if these are in use; several addresses of one device: A1+A2",
      1},
     {"ipv6", KEY_IPV6, NULL, 0,
      "Give the hosts the addresses fd00::1, fd00::2 and so on, in a network namespace if this machine does not have "
@@ -143,6 +149,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--hosts: invalid value \"%s\": expected a number from 1 to %d", arg, HOSTS_MAX);
         o->lab.hosts = (unsigned)n;
         break;
+    case KEY_DEVICES:
+        n = parse_number(arg, 1, DEVICES_MAX);
+        if (n < 0)
+            argp_error(state, "--devices: invalid value \"%s\": expected a number from 1 to %d", arg, DEVICES_MAX);
+        o->lab.devices = (unsigned)n;
+        break;
+    case KEY_SPREAD:
+        if (strcmp(arg, "on") != 0 && strcmp(arg, "off") != 0)
+            argp_error(state, "--spread: invalid value \"%s\": expected on or off", arg);
+        o->spread = strcmp(arg, "on") == 0;
+        break;
     case KEY_ADDRESSES:
         o->lab.addresses = arg;
         break;
@@ -173,7 +190,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_CPUS:
         if (strcmp(arg, "spread") != 0 && strcmp(arg, "any") != 0)
             argp_error(state, "--cpus: invalid value \"%s\": expected any or spread", arg);
-        o->lab.spread = strcmp(arg, "spread") == 0;
+        o->lab.spread_cpus = strcmp(arg, "spread") == 0;
         break;
     case KEY_IPV6:
         o->lab.ipv6 = true;
@@ -199,13 +216,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* Without --hosts, the number of addresses is the number of hosts. */
+/* Without --hosts, the number of addresses tells the number of hosts. */
 static void set_default_options(struct run_options *o)
 {
     if (!o->lab.hosts) {
-        o->lab.hosts = 1;
-        for (const char *p = o->lab.addresses ? o->lab.addresses : ""; *p && o->lab.hosts < HOSTS_MAX; p++)
-            o->lab.hosts += *p == ',';
+        unsigned items = 1;
+
+        for (const char *p = o->lab.addresses ? o->lab.addresses : ""; *p; p++)
+            items += *p == ',';
+        o->lab.hosts = items / o->lab.devices ? items / o->lab.devices : 1;
+        if (o->lab.hosts > HOSTS_MAX)
+            o->lab.hosts = HOSTS_MAX;
     }
     if (o->fault) {
         pass(&o->lab, "--fault", o->fault);
@@ -256,7 +277,7 @@ static void set_path(void)
         setenv("PATH", value, 1);
 }
 
-static int set_environment(const struct lab *lab)
+static int set_environment(const struct lab *lab, bool spread)
 {
     char number[12], socket[SOCKET_PATH_MAX];
 
@@ -266,6 +287,10 @@ static int set_environment(const struct lab *lab)
     setenv(PM_ENV_HOSTS, number, 1);
     setenv(PM_ENV_SOCKET, socket, 1);
     unsetenv(PM_ENV_HOST);
+    if (spread && lab->devices > 1)
+        setenv(PM_ENV_SPREAD, "1", 1);
+    else
+        unsetenv(PM_ENV_SPREAD);
     name_server_reserve();
     return set_preload(lab);
 }
@@ -383,7 +408,7 @@ int cmd_run(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, "[--] COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
     static struct lab lab;
-    struct run_options o = {0};
+    struct run_options o = {.lab.devices = 1, .spread = true};
     int code;
 
     argp_err_exit_status = EXIT_OWN;
@@ -397,7 +422,7 @@ int cmd_run(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL);
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
-    if (set_environment(&lab) == 0) {
+    if (set_environment(&lab, o.spread) == 0) {
         code = run_captured(&o, &lab);
         explain_unused(&lab, code);
     } else {

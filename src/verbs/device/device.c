@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/verbs/device/spread.h"
 #include "src/verbs/session/autostart.h"
 #include "src/verbs/session/session.h"
 
@@ -132,20 +133,21 @@ VB_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
     }
     if (num_devices)
         *num_devices = 0;
+    uint32_t first, num = 0;
+    vb_spread_choose(&rep, &first, path, __builtin_return_address(0));
     struct ibv_device **list = calloc(rep.num + 1, sizeof(*list));
     if (!list)
         return NULL;
-    uint32_t num = 0;
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < rep.num; i++) {
         rep.device[i].name[PM_NAME_MAX - 1] = 0;
         rep.device[i].netdev[PM_NAME_MAX - 1] = 0;
         struct vb_device *d = find(path, &rep.device[i]);
         if (!d)
-            d = make(path, i, &rep.device[i]);
+            d = make(path, first + i, &rep.device[i]);
         if (!d)
             break;
-        d->index = i;
+        d->index = first + i;
         d->refs++;
         list[num++] = &d->dev;
     }

@@ -46,6 +46,13 @@ static long lab_host(void)
     return n > 0 && rank > 0 ? rank % n : 0;
 }
 
+long vb_session_rank_on_host(void)
+{
+    const char *host = getenv(PM_ENV_HOST), *hosts = getenv(PM_ENV_LAB) ? getenv(PM_ENV_HOSTS) : NULL;
+    long rank = launcher_rank(), n = hosts && !(host && *host) ? strtol(hosts, NULL, 10) : 1;
+    return n > 0 && rank > 0 ? rank / n : rank;
+}
+
 /* Does the directory in /tmp belong to this user alone? Any user can make a directory of that name. */
 static bool own_directory(const char *dir)
 {

@@ -14,4 +14,8 @@ int vb_session_path(char *path, size_t size);
 /* Is this process a rank of an MPI job? Looks at the environment variables of MPI launchers. */
 bool vb_session_is_rank(void);
 
+/* The number of this process among those ranks of its MPI job that are on its host, from 0, as far as the launcher's
+ * environment variables tell it. -1: it is no such rank. */
+long vb_session_rank_on_host(void);
+
 #endif

@@ -21,7 +21,7 @@ pumice=$BUILD/bin/pumice
 dir=$(mktemp -d) || exit 1
 export dir TMPDIR=$dir
 . "$lib/checks.bash"
-unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
+unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS PUMICE_SPREAD
 pids=()
 
 cleanup()

@@ -278,17 +278,19 @@ def status(path):
 # --- hosts ---------------------------------------------------------------------------------------------------------------
 
 class Host:
-    """One daemon. prefix: what stands before every command on this host (entering a namespace, changing the user)."""
+    """One daemon. prefix: what stands before every command on this host (entering a namespace, changing the user). more: the addresses of
+    further devices, whose names end with 1, 2 and so on instead of 0."""
 
-    def __init__(self, lab, name, address, prefix=(), options=()):
-        self.lab, self.name, self.address, self.prefix = lab, name, address, list(prefix)
+    def __init__(self, lab, name, address, prefix=(), options=(), more=()):
+        self.lab, self.name, self.address, self.prefix, self.more = lab, name, address, list(prefix), list(more)
         self.options = list(options)
         self.socket = os.path.join(lab.dir, name + ".sock")
         self.device = lab.device or "pm_" + name
         self.daemon = None
 
     def command(self):
-        return [self.lab.pumiced, "--socket", self.socket, "--device", f"{self.device}={self.address}"] + self.options
+        devices = [f"{self.device}={self.address}"] + [f"{self.device[:-1]}{i}={a}" for i, a in enumerate(self.more, 1)]
+        return [self.lab.pumiced, "--socket", self.socket] + [w for d in devices for w in ("--device", d)] + self.options
 
     def start(self):
         read, write = os.pipe()
@@ -351,10 +353,11 @@ def object_counts(tree):
 class Lab:
     """Hosts. topology: "hosts" (two, or "hosts4" and the like), "device", "device-wire", "veth1500", "veth9000", or "netns" (two hosts on
     the loopback interface of one namespace of its own). user: the name of the user that everything runs as. device: the name of every
-    host's device; without it each has another. spread: where processors are few, each daemon keeps to one, as with `pumice run --cpus spread`."""
+    host's device; without it each has another. spread: where processors are few, each daemon keeps to one, as with `pumice run --cpus spread`.
+    devices: how many each of "hosts" has; each process then sees one of them, as with `pumice run --devices`."""
 
-    def __init__(self, build, topology, options=(), block="127.0.50", user=None, device=None, spread=False):
-        self.build, self.topology, self.user, self.device = build, topology, user, device
+    def __init__(self, build, topology, options=(), block="127.0.50", user=None, device=None, spread=False, devices=1):
+        self.build, self.topology, self.user, self.device, self.devices = build, topology, user, device, devices
         self.pumiced, self.preload = build.pumiced, build.preload()
         self.daemon_env, self.client_env = {}, {}
         if build.sanitizers():
@@ -376,7 +379,9 @@ class Lab:
             (address,) = free_addresses(block, 1)
             self.hosts = [Host(self, "host0", address, prefix, options)]
         elif topology.startswith("hosts"):
-            self.hosts = [Host(self, f"host{i}", a, prefix, options) for i, a in enumerate(free_addresses(block, int(topology[5:] or 2)))]
+            free = free_addresses(block, int(topology[5:] or 2) * self.devices)
+            each = [free[i:i + self.devices] for i in range(0, len(free), self.devices)]
+            self.hosts = [Host(self, f"host{i}", a[0], prefix, options, a[1:]) for i, a in enumerate(each)]
         elif topology == "netns":
             enter = self._namespace("a", [])
             self.hosts = [Host(self, f"host{i}", f"{block}.{i + 1}", enter + prefix, options) for i in range(2)]
