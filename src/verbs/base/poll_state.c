@@ -54,6 +54,10 @@ bool vb_poll_turn(struct vb_poll_thread *t, const void *context, struct vb_poll_
 {
     note_context(t, context);
     note_rhythm(t, now);
+    if (t->posted) {
+        t->posted = false;
+        return false;
+    }
     if (t->rhythm == VB_POLL_OCCASIONAL) {
         if (++t->polls == VB_POLL_BUSY_POLLS)
             t->rhythm = VB_POLL_BUSY;

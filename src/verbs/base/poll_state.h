@@ -36,6 +36,9 @@
  * A sleep in CROWDED that ends more than LATE_NS late makes that state last SLOW_PERIOD_MAX_NS longer.
  *
  * Not every empty poll of a busy thread is its turn to give the processor away:
+ *   - A thread that has just posted a request has work: it prepares the next request, as long as its queue has room. If
+ *     it gave its processor away after each request, the daemon would get one request at a time. It would sleep in
+ *     between, and each request would have to wake it.
  *   - A thread that polls several queues in turn does it once in each round, at the queue where it did it last.
  *   - Threads that share a queue do it only every SHARED_NS. Their callers hold a lock around the poll, as UCX does for
  *     MPI_THREAD_MULTIPLE. If the holder of a spin lock always gives its processor away, the other threads starve.
@@ -125,6 +128,7 @@ struct vb_poll_thread {
     enum vb_poll_rhythm rhythm;
     unsigned polls; /* OCCASIONAL: empty polls, none of them long after the one before */
     uint64_t last; /* end of the last empty poll */
+    bool posted; /* the thread posted a send request since its last empty poll */
     const void *turn_queue; /* where the thread had its last turn */
     unsigned others; /* empty polls of other queues since */
     uint64_t turn_at; /* end of the last turn */

@@ -11,8 +11,7 @@
 #include "src/verbs/base/clock.h"
 #include "src/verbs/base/poll_state.h"
 
-/* The state of the calling thread. (initial-exec: an access never allocates memory.) */
-static _Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_thread self;
+_Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_thread vb_poll_self;
 
 /* --- system calls ----------------------------------------------------------------------------- */
 /* The sleeps go through syscall(), so that they are no cancellation points: see cancel.h. */
@@ -21,7 +20,7 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_t
 static void futex_wait(struct pm_session_page *page, uint64_t ns)
 {
     struct timespec t = {.tv_nsec = (long)ns};
-    syscall(SYS_futex, &page->published, FUTEX_WAIT, self.published, &t, NULL, 0);
+    syscall(SYS_futex, &page->published, FUTEX_WAIT, vb_poll_self.published, &t, NULL, 0);
 }
 
 static void sleep_ns(uint64_t ns)
@@ -44,7 +43,7 @@ static long involuntary_switches(void)
  * in a virtual machine. */
 static void wait_for_daemon(struct vb_context *c)
 {
-    atomic_store(&c->page->waiting, vb_poll_next_wait_us(&self));
+    atomic_store(&c->page->waiting, vb_poll_next_wait_us(&vb_poll_self));
     if (!atomic_load(&c->page->sleeping)) /* a daemon that sleeps by now does not look at `waiting` */
         futex_wait(c->page, VB_POLL_DEATH_NS);
 }
@@ -54,14 +53,14 @@ static enum vb_poll_action choose(struct vb_context *c, uint64_t now)
     const struct pm_session_page *page = c->page;
     struct vb_poll_view view = {
         .now = now,
-        .alone = vb_poll_is_alone(&self, page, atomic_load_explicit(&c->gone, memory_order_relaxed)),
+        .alone = vb_poll_is_alone(&vb_poll_self, page, atomic_load_explicit(&c->gone, memory_order_relaxed)),
         .daemon_sleeps = atomic_load_explicit(&page->sleeping, memory_order_relaxed),
     };
     if (view.alone)
         view.same_cpu = atomic_load_explicit(&page->cpu, memory_order_relaxed) == (uint32_t)sched_getcpu();
-    enum vb_poll_action action = vb_poll_choose(&self, &c->crowd, &view);
+    enum vb_poll_action action = vb_poll_choose(&vb_poll_self, &c->crowd, &view);
     if (action == VB_POLL_COUNT_SWITCHES)
-        action = vb_poll_choose_counted(&self, &c->crowd, &view, involuntary_switches());
+        action = vb_poll_choose_counted(&vb_poll_self, &c->crowd, &view, involuntary_switches());
     return action;
 }
 
@@ -84,13 +83,13 @@ static void take_turn(struct vb_context *c, uint64_t before)
         vb_poll_yielded(&c->crowd, before, after);
     else if (action != VB_POLL_WAIT)
         vb_poll_slept(&c->crowd, length, before, after);
-    vb_poll_turn_done(&self, c->page, atomic_load(&c->page->published), after);
+    vb_poll_turn_done(&vb_poll_self, c->page, atomic_load(&c->page->published), after);
 }
 
 void vb_poll_wait_at(struct vb_context *c, struct vb_poll_queue *queue)
 {
     uint64_t before = vb_clock(CLOCK_MONOTONIC);
-    if (vb_poll_turn(&self, c, queue, before))
+    if (vb_poll_turn(&vb_poll_self, c, queue, before))
         take_turn(c, before);
     uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
     if (before - last > VB_POLL_CHECK_NS &&

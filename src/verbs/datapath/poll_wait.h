@@ -4,7 +4,17 @@
 #ifndef PUMICE_SRC_VERBS_DATAPATH_POLL_WAIT_H
 #define PUMICE_SRC_VERBS_DATAPATH_POLL_WAIT_H
 
+#include "src/verbs/base/poll_state.h"
 #include "src/verbs/objects/cq.h"
+
+/* The state of the calling thread. (initial-exec: an access never allocates memory.) */
+extern _Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_thread vb_poll_self;
+
+/* To be called when the thread posted a send request. */
+static inline void vb_poll_posted(void)
+{
+    vb_poll_self.posted = true;
+}
 
 /* To be called without locks when a poll of cq found nothing. Every VB_POLL_CHECK_NS it checks that the daemon
  * lives. */

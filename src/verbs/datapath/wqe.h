@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "src/verbs/datapath/poll_wait.h"
 #include "src/verbs/objects/ah.h"
 #include "src/verbs/objects/qp.h"
 
@@ -48,6 +49,7 @@ static inline void vb_send_publish(struct vb_context *c, struct vb_qp *qp, uint3
     qp->sq.tail = tail;
     ring_publish_send(qp->page, tail);
     vb_doorbell(c, qp->doorbell);
+    vb_poll_posted();
 }
 
 #endif

@@ -77,6 +77,16 @@ Test(poll_state, a_busy_thread_has_a_turn_at_each_poll_of_one_queue)
     cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_YIELD);
 }
 
+Test(poll_state, a_thread_that_posts_before_each_poll_has_no_turn)
+{
+    polls_until(VB_POLL_YIELD, 100);
+    for (int i = 0; i < 1000; i++) {
+        thread.posted = true;
+        cr_assert_eq(poll_once(&thread, 0, &queue[0]), -1);
+    }
+    cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_YIELD, "it posts no more");
+}
+
 Test(poll_state, a_thread_that_polls_two_queues_has_one_turn_in_each_round)
 {
     unsigned turns[2] = {0, 0};
