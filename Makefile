@@ -193,6 +193,12 @@ $(IDLE_QPS): $(call obj,tests/bench/idle_qps.c)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
 
+# The benchmark of a thread that polls after each request.
+POST_POLL := $(BUILD)/tests/bench/post_poll
+$(POST_POLL): $(call obj,tests/bench/post_poll.c)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
+
 # The benchmark of control work beside packets.
 CONTROL_PAUSE := $(BUILD)/tests/bench/control_pause
 $(CONTROL_PAUSE): $(call obj,tests/bench/control_pause.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
@@ -478,12 +484,14 @@ include tests/fuzz/fuzz.mk
 
 .PHONY: bench
 bench: deps-bench
-	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE) $(RDMACM_BIN) $(BUILD)/tests/bench/tcp_connections $(LAYOUT_BENCH)
+	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE) $(RDMACM_BIN) $(BUILD)/tests/bench/tcp_connections $(LAYOUT_BENCH) \
+		$(POST_POLL)
 	@$(BUILD)/tests/bench/tm_depth
 	@$(PUMICE) run --hosts 2 -- $(LAYOUT_BENCH)
 	@BUILD=$(BUILD) tests/bench/idle_qps.py
 	@BUILD=$(BUILD) tests/bench/connections.py
 	@$(CONTROL_PAUSE)
+	@BUILD=$(BUILD) tests/bench/crowded.py --quick
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
 
 # The full stress test of matching, by the device and by software, without and with faults. `make test` runs a short
@@ -493,6 +501,12 @@ stress-tagmpi: deps-test
 	$(SUBMAKE) all $(TAGMPI_STRESS)
 	@$(PUMICE) run --hosts 2 -- $(TAGMPI_STRESS) $(STRESS_ARGS)
 	@$(PUMICE) run --hosts 2 --fault loss=2%,reorder=2% -- $(TAGMPI_STRESS) $(STRESS_ARGS)
+
+# Beside computing processes, with a quota, on one processor. CROWDED_ARGS: options of tests/bench/crowded.py.
+.PHONY: bench-crowded
+bench-crowded: deps-bench deps-mpi
+	$(SUBMAKE) all $(POST_POLL) mpi-programs
+	@BUILD=$(BUILD) tests/bench/crowded.py $(CROWDED_ARGS)
 
 # Compares both MPIs on Pumice with the same MPIs over TCP.
 .PHONY: bench-mpi
@@ -633,6 +647,7 @@ help:
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall removes it'
 	@echo 'make deb            Debian packages, in build/deb'
 	@echo 'make bench          measures Pumice and its alternatives side by side'
+	@echo 'make bench-crowded  Pumice and TCP beside computing processes, with a quota, on one processor (CROWDED_ARGS=--quick)'
 	@echo 'make bench-mpi      both MPIs on Pumice and over TCP (BENCH_ARGS=--quick)'
 	@echo 'make bench-layout   the cost of layouts, of scatter/gather lists, of packing and of a plain vectored copy'
 	@echo 'make stress-tagmpi  100,000 messages with wildcards, matched by the device and by software (STRESS_ARGS: --messages, --seed, --ranks)'

@@ -68,13 +68,19 @@ class Target:
 
 TARGETS = [
     Target("ib_write_bw 1 MiB between hosts ÷ iperf3 TCP", "hosts/ib_write_bw/1048576", "tcp/iperf3", 1.3, 2),
+    Target("ib_write_bw 1 MiB between hosts ÷ raw UDP stream", "hosts/ib_write_bw/1048576", "raw/udp-stream", 0.65, 0.8),
     Target("ib_write_bw 1 MiB over veth 9000 ÷ iperf3 TCP there", "veth9000/ib_write_bw/1048576", "tcp-veth9000/iperf3", 1.8, 2.5),
     Target("ib_write_bw 1 MiB between hosts ÷ libfabric udp;ofi_rxd", "hosts/ib_write_bw/1048576", "libfabric/udp;ofi_rxd/1048576", 4, 6),
-    Target("ib_send_lat 8 B between hosts ÷ busy UDP ping-pong", "hosts/ib_send_lat/8", "raw/udp-busy", 4, 3, True),
-    Target("ib_send_lat 8 B within one device ÷ busy UDP ping-pong", "device/ib_send_lat/8", "raw/udp-busy", 1.5, 1, True),
-    Target("ib_write_bw 1 MiB within one device ÷ iperf3 TCP", "device/ib_write_bw/1048576", "tcp/iperf3", 2.5, 4),
+    Target("ib_read_bw 64 KiB between hosts ÷ ib_write_bw", "hosts/ib_read_bw/65536", "hosts/ib_write_bw/65536", 0.95, 1),
+    Target("ib_read_bw 64 B between hosts, READs per second", "hosts/ib_read_bw/64", None, 1, 2, unit="M/s"),
     Target("ib_send_bw 64 B between hosts, messages per second", "hosts/ib_send_bw/64", None, 1, 2, unit="M/s"),
-    Target("ib_write_bw 64 KiB at 1 % loss ÷ without", "loss/ib_write_bw/65536", "hosts/ib_write_bw/65536", 0.3, 0.7),
+    Target("ib_send_bw 64 B within one device, messages per second", "device/ib_send_bw/64", None, 3, 4, unit="M/s"),
+    Target("ib_send_lat 8 B between hosts ÷ busy UDP ping-pong", "hosts/ib_send_lat/8", "raw/udp-busy", 3, 2, True),
+    Target("ib_read_lat 8 B between hosts ÷ ib_send_lat", "hosts/ib_read_lat/8", "hosts/ib_send_lat/8", 1.3, 1, True),
+    Target("ib_atomic_lat between hosts ÷ ib_send_lat 8 B", "hosts/ib_atomic_lat/8", "hosts/ib_send_lat/8", 1.3, 1, True),
+    Target("ib_send_lat 8 B within one device ÷ busy UDP ping-pong", "device/ib_send_lat/8", "raw/udp-busy", 1, 0.5, True),
+    Target("ib_write_bw 1 MiB within one device ÷ iperf3 TCP", "device/ib_write_bw/1048576", "tcp/iperf3", 2.2, 4),
+    Target("ib_write_bw 64 KiB at 1 % loss ÷ without", "loss/ib_write_bw/65536", "hosts/ib_write_bw/65536", 0.85, 0.95),
     Target("daemon CPU when nothing is posted", "idle/cpu", None, 0, 0, True, "%"),
 ]
 
@@ -135,7 +141,8 @@ class Bench:
         count = (LAT_ITERATIONS if latency else BW_ITERATIONS)[size]
         if where == "loss":
             count //= 2
-        argv = [labs.which(program), "-F", "-x", "0", "-s", size, "-n", count, "-p", port] + ([] if latency else ["-N"])
+        sizes = [] if "atomic" in program else ["-s", size]
+        argv = [labs.which(program), "-F", "-x", "0", *sizes, "-n", count, "-p", port] + ([] if latency else ["-N"])
         result = lab.pair(argv, argv + [lab.server_tcp()], port, SECONDS_MAX)
         for who, process, code in result:
             if code != 0:
@@ -202,6 +209,7 @@ class Bench:
                         unit = "µs" if kind == "lat" else "M msg/s" if size == 64 else "MiB/s"
                         yield Measure(f"{where}/{program}/{size}", f"{program} {SIZE_NAME[size]}", unit,
                                       lambda w=where, p=program, s=size: self.perftest(w, p, s), WHERE[where])
+            yield Measure(f"{where}/ib_atomic_lat/8", "ib_atomic_lat 8 B", "µs", lambda w=where: self.perftest(w, "ib_atomic_lat", 8), WHERE[where])
         yield Measure("loss/ib_write_bw/65536", "ib_write_bw 64 KiB", "MiB/s", lambda: self.perftest("loss", "ib_write_bw", 65536), WHERE["loss"])
 
     def others(self):
