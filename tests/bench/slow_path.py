@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Measures Pumice on a path that is slower than the sender: a veth pair, of which both ends have a token bucket (sch_tbf).
+"""Measures Pumice on a path that is slower than the sender: two hosts with a router between them, which has token buckets (sch_tbf).
 
     tests/bench/slow_path.py               200 Mbit/s, a queue of 20 ms
     tests/bench/slow_path.py --rate 1gbit --latency 5ms --seconds 10
@@ -36,23 +36,39 @@ TRAFFIC = [
 
 
 class Path(labs.Lab):
-    """Two hosts with a veth of MTU 1500, and a token bucket at each end."""
+    """Two hosts with a router between them, all MTU 1500, and a token bucket at both ports of the router. (A bucket at a host itself would not
+    lose packets of TCP: there, TCP waits until the bucket has room.)"""
 
     def __init__(self, build, rate, latency):
+        self.bucket = ("tbf", "rate", rate, "burst", "32kb", "latency", latency)
         super().__init__(build, "veth1500")
-        for name in self.namespaces:
-            self.tc(name, "add", "tbf", "rate", rate, "burst", "32kb", "latency", latency)
 
-    def tc(self, namespace, verb, *more):
-        done = subprocess.run([labs.which("tc"), "-n", namespace, "qdisc", verb, "dev", "pm0", "root", *more], capture_output=True, text=True, check=False)
+    def _veth(self, mtu, prefix, options):
+        enter = [self._namespace(suffix, []) for suffix in "rab"]
+        router = self.namespaces[0]
+        for number, name in ((1, self.namespaces[1]), (2, self.namespaces[2])):
+            self._ip(router, f"link add pm{number} type veth peer name pm0 netns {name}")
+            for where, device, host in ((router, f"pm{number}", 2), (name, "pm0", 1)):
+                self._ip(where, f"addr add 10.50.{number}.{host}/24 dev {device}")
+                self._ip(where, f"link set {device} mtu {mtu} up")
+            self._ip(name, f"route add default via 10.50.{number}.2")
+            self.tc("add", f"pm{number}", *self.bucket)
+        subprocess.run([*enter[0], "sysctl", "-qw", "net.ipv4.ip_forward=1"], check=True)
+        self._wait_up(*self.namespaces[1:])
+        self.hosts = [labs.Host(self, f"host{i}", f"10.50.{i + 1}.1", enter[i + 1] + prefix, options) for i in (0, 1)]
+
+    def tc(self, verb, device, *more):
+        done = subprocess.run([labs.which("tc"), "-n", self.namespaces[0], "qdisc", verb, "dev", device, "root", *more], capture_output=True, text=True,
+                              check=False)
         if done.returncode != 0:
             raise labs.Unavailable("no token bucket: " + done.stderr.strip())
 
     def dropped(self):
         """By the token buckets, since they exist."""
         total = 0
-        for name in self.namespaces:
-            shown = subprocess.run([labs.which("tc"), "-n", name, "-s", "-j", "qdisc", "show", "dev", "pm0"], capture_output=True, text=True, check=True).stdout
+        for device in ("pm1", "pm2"):
+            shown = subprocess.run([labs.which("tc"), "-n", self.namespaces[0], "-s", "-j", "qdisc", "show", "dev", device], capture_output=True, text=True,
+                                   check=True).stdout
             total += sum(q["drops"] for q in json.loads(shown))
         return total
 
@@ -78,7 +94,7 @@ def traffic(path, what, argv, size):
     print(f"{what:30} {size // 1024:9} needed {sent:9} sent {again:7} again {dropped:7} dropped {size * 8 / seconds / 1e6:7.0f} Mbit/s{verdict}", flush=True)
 
 
-def beside_tcp(path, seconds, pumice, qps):
+def beside_tcp(path, seconds, pumice, qps, control):
     """A TCP stream and Pumice at the same time, in the same direction. The rate of Pumice is that of payload that arrived and was accepted."""
     port, tcp_port = labs.tcp_port(), labs.tcp_port()
     common = [labs.which(pumice), "-F", "-m", "1024", "-s", "65536", "-q", str(qps), "-D", str(seconds + 4), "-p", str(port)]
@@ -90,7 +106,7 @@ def beside_tcp(path, seconds, pumice, qps):
     client = path.start(path.client, common + [path.server.address], "client")
     time.sleep(2)
     bytes_of = lambda: path.server.status()["devices"][0]["counters"]["rcvd_bytes"]  # noqa: E731
-    tcp_client = path.start(path.client, [*iperf, "-c", path.server.address, "-t", str(seconds), "-J"], "tcp-client")
+    tcp_client = path.start(path.client, [*iperf, "-c", path.server.address, "-t", str(seconds), "-C", control, "-J"], "tcp-client")
     before, start = bytes_of(), time.monotonic()
     code = tcp_client.wait(seconds + 30)
     pumice_rate = (bytes_of() - before) * 8 / (time.monotonic() - start) / 1e6
@@ -101,7 +117,7 @@ def beside_tcp(path, seconds, pumice, qps):
         raise labs.Trouble(f"iperf3 ended with {code}: {tcp_client.output()[-500:]}")
     tcp_rate = float(json.loads(re.search(r"\{.*\}", tcp_client.output(), re.S).group(0))["end"]["sum_received"]["bits_per_second"]) / 1e6
     share = max(tcp_rate, pumice_rate) / max(min(tcp_rate, pumice_rate), 0.001)
-    print(f"beside TCP: {pumice}, {qps} QP{'s' * (qps > 1):1}    Pumice {pumice_rate:5.0f} Mbit/s, TCP {tcp_rate:5.0f} Mbit/s, factor {share:.1f}", flush=True)
+    print(f"beside TCP ({control}): {pumice}, {qps} QP{'s' * (qps > 1):1}    Pumice {pumice_rate:5.0f} Mbit/s, TCP {tcp_rate:5.0f} Mbit/s, factor {share:.1f}", flush=True)
 
 
 def main():
@@ -114,11 +130,12 @@ def main():
     labs.end_when_told()
     try:
         with Path(labs.Build(args.build), args.rate, args.latency) as path:
-            print(f"veth, MTU 1500, token bucket of {args.rate}, queue of {args.latency}; path MTU 1024\n", flush=True)
+            print(f"a router, MTU 1500, token bucket of {args.rate}, queue of {args.latency}; path MTU 1024\n", flush=True)
             for row in TRAFFIC:
                 traffic(path, *row)
-            for qps in (1, 4):
-                beside_tcp(path, args.seconds, "ib_write_bw", qps)
+            for control in ("reno", "cubic"):
+                for qps in (1, 4):
+                    beside_tcp(path, args.seconds, "ib_write_bw", qps, control)
     except labs.Unavailable as e:
         print(f"skip: {e}")
         return 77

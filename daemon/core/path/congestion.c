@@ -16,6 +16,10 @@
 #define GROWTH_PACKET 1280u /* cost of the packet for which this holds */
 #define GROWTH_BYTES 384u /* … but not more than this and GROWTH_LARGE_PART of the window. … */
 #define GROWTH_LARGE_PART 1024u
+/* … With long round trips there are few of them between losses, and TCP, which may share the path, grows by one packet in
+ * each. So each GROWTH_RTT_NS of the round trip add GROWTH_BYTES once more, up to GROWTH_LONGER_MOST times. … */
+#define GROWTH_RTT_NS 500000u
+#define GROWTH_LONGER_MOST 4u
 #define GROWTH_ROUNDS 256u /* … The growth doubles after each so many round trips without a loss, … */
 #define GROWTH_DOUBLED_MOST 4u /* … so often at most. */
 #define REDUCED_TENTHS 5u /* the window after a loss, in tenths of the window before. … */
@@ -102,7 +106,8 @@ static uint64_t careful_growth(const struct congestion *c, uint64_t released, ui
 {
     uint64_t times = packet > GROWTH_PACKET ? 16 * packet / GROWTH_PACKET : 16; /* in sixteenths */
     uint64_t part = c->cwnd * 256 / (GROWTH_PART * times * times);
-    uint64_t per_round = min64(part, GROWTH_BYTES * 16 / times + c->cwnd / GROWTH_LARGE_PART);
+    uint64_t longer = min64(1 + c->srtt / GROWTH_RTT_NS, GROWTH_LONGER_MOST);
+    uint64_t per_round = min64(part, longer * GROWTH_BYTES * 16 / times + c->cwnd / GROWTH_LARGE_PART);
     return released * (per_round << min32(c->rounds / GROWTH_ROUNDS, GROWTH_DOUBLED_MOST)) / c->cwnd;
 }
 

@@ -432,6 +432,16 @@ class Lab:
             self._ip(name, command)
         return [which("nsenter"), f"--net=/run/netns/{name}", "--"]
 
+    @staticmethod
+    def _wait_up(*namespaces):
+        """The kernel reports that a link is up some time after it is."""
+        end = time.monotonic() + 10
+        while not all("state UP" in subprocess.run([which("ip"), "-n", name, "link", "show", "pm0"], capture_output=True, text=True, check=True).stdout
+                      for name in namespaces):
+            if time.monotonic() > end:
+                raise Unavailable("the veth link does not come up")
+            time.sleep(0.02)
+
     def _veth(self, mtu, prefix, options):
         first = self._namespace("a", [])
         second = self._namespace("b", [])
@@ -444,12 +454,7 @@ class Lab:
         for number, name in ((1, a), (2, b)):
             for command in (f"addr add 10.50.0.{number}/24 dev pm0", f"link set pm0 mtu {mtu}", "link set pm0 up"):
                 self._ip(name, command)
-        # The kernel reports that a link is up some time after it is.
-        end = time.monotonic() + 10
-        while not all("state UP" in subprocess.run([ip, "-n", name, "link", "show", "pm0"], capture_output=True, text=True, check=True).stdout for name in (a, b)):
-            if time.monotonic() > end:
-                raise Unavailable("the veth link does not come up")
-            time.sleep(0.02)
+        self._wait_up(a, b)
         self.hosts = [Host(self, "host0", "10.50.0.1", first + prefix, options), Host(self, "host1", "10.50.0.2", second + prefix, options)]
 
     @property

@@ -97,3 +97,29 @@ Test(congestion, a_late_answer_restores_the_window)
     congestion_undo(&c);
     cr_assert_eq(c.cwnd, WINDOW);
 }
+
+/* The growth of the window in a round trip of so many microseconds, after a loss that reduced it. */
+static uint64_t growth(uint64_t us)
+{
+    setup();
+    c.cwnd = 64 * PACKET;
+    rounds(50, us);
+    rounds(8, 3 * us);
+    lose();
+    uint64_t before = c.cwnd;
+    for (unsigned i = 0; i < 10; i++) {
+        now += us * US;
+        congestion_sample(&c, us * US, now);
+        congestion_progress(&c, &cfg, 1, c.cwnd, c.cwnd, 1280, now);
+    }
+    return (c.cwnd - before) / 10;
+}
+
+/* A path shared with TCP: it grows by a packet in each round trip. */
+Test(congestion, the_window_grows_more_in_long_round_trips)
+{
+    uint64_t fast = growth(50), slow = growth(5000);
+
+    cr_expect(fast > 384 && fast < 600, "%lu bytes", (unsigned long)fast);
+    cr_expect(slow > 1100 && slow < 1900, "%lu bytes", (unsigned long)slow);
+}
