@@ -126,6 +126,10 @@ static int allow_some(scmp_filter_ctx f)
         rc = ADD(f, yes, "mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
     if (rc == 0)
         rc = ADD(f, yes, "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+    if (rc == 0) /* for the thread that closes sockets (threads/socket_reaper.h) */
+        rc = ADD(f, yes, "unshare", SCMP_A0(SCMP_CMP_EQ, CLONE_FILES));
+    if (rc == 0)
+        rc = ADD(f, yes, "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
     if (rc == 0)
         rc = ADD(f, yes, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0));
     if (rc == 0)

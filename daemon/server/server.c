@@ -26,6 +26,7 @@
 #include "daemon/session/control_msg.h"
 #include "daemon/threads/fd_closer.h"
 #include "daemon/threads/file_thread.h"
+#include "daemon/threads/socket_reaper.h"
 
 struct connection {
     struct control_turn turn; /* first */
@@ -513,6 +514,7 @@ static int start_threads(struct server *sv, const struct settings *s, char why[E
     if (rc)
         return rc == -EINVAL ? EXIT_BAD_CONFIG : EXIT_TROUBLE;
     watch(sv);
+    socket_reaper_start();
     if (cm_call_start(&sv->cm, &sv->devices, &sv->quota, s, why) || start_watchdog(sv, why) ||
         status_thread_start(&sv->status, sv->loop, why) || metrics_start(sv->metrics, why))
         return EXIT_TROUBLE;
@@ -585,6 +587,7 @@ void server_fini(struct server *sv)
     cm_thread_fini(&sv->cm);
     device_set_close(&sv->devices);
     fd_closer_set_quota(NULL);
+    socket_reaper_stop();
     quota_fini(&sv->quota);
     file_thread_stop();
     watchdog_stop(&sv->watchdog);

@@ -13,6 +13,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/quota.h"
+#include "daemon/threads/socket_reaper.h"
 
 #define THREADS_MAX (FD_CLOSER_THREADS + FD_CLOSER_PER_USER)
 #define IDLE_S 10 /* a thread without work ends after this time */
@@ -255,9 +256,18 @@ static void close_later(int fd, const uid_t *owner)
     pthread_mutex_unlock(&c.lock);
 }
 
+static bool is_socket(int fd)
+{
+    int type;
+    socklen_t len = sizeof(type);
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
+}
+
 void fd_closer_close(int fd, uid_t owner)
 {
-    close_later(fd, &owner);
+    if (!is_socket(fd) || !socket_reaper_take(fd))
+        close_later(fd, &owner);
 }
 
 /* Messages in a socket; a socket has room for some hundred. */
@@ -295,7 +305,10 @@ static bool holds_fds(int fd)
 
 void fd_closer_close_socket(int fd, uid_t owner)
 {
-    close_later(fd, shutdown(fd, SHUT_RDWR) == 0 && !holds_fds(fd) ? NULL : &owner);
+    if (shutdown(fd, SHUT_RDWR) == 0 && !holds_fds(fd))
+        close_later(fd, NULL);
+    else if (!socket_reaper_take(fd))
+        close_later(fd, &owner);
 }
 
 static bool is_stuck(const struct waiting_fd *closing, uint64_t now)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Closes descriptors that clients sent, in threads of its own. The close() of such a descriptor may block for as long as
  * the client likes: a TCP socket with SO_LINGER and unsent data, a file on a dead FUSE or NFS server. So no thread that
- * serves others closes one itself.
+ * serves others closes one itself. Sockets go to the reaper (socket_reaper.h), where they never block. What the reaper does
+ * not take, and all other descriptors, wait here.
  *
  * Each user has a lane with FD_CLOSER_PER_USER threads at most, so the descriptors of one user do not wait for those of
  * another. While a descriptor is in a lane, it counts as an open file of that user (base/quota.h). */

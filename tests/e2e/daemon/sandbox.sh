@@ -43,14 +43,18 @@ threads() # FIELD: its values in all threads
 {
     awk -v field="$1:" '$1 == field { print $2 }' /proc/"$pid"/task/*/status | sort -u | xargs
 }
+lines() # of all threads that have tried
+{
+    tr -d '\0' <"$dir/files"
+}
 files() # the errors of the threads that read and create a file outside of the sandbox: "NAME READ CREATE" for each
 {
-    local n
+    local n before
+    before=$(lines | wc -l)
     for ((i = 0; i < 100; i++)); do # a thread that gives memory back lives for a second
         grep -qsx memory-trim "/proc/$pid"/task/*/comm || break
         sleep 0.1
     done
-    : >"$dir/files"
     python3 -c '
 import ctypes, os, sys
 pid = int(sys.argv[1])
@@ -58,13 +62,13 @@ for tid in os.listdir(f"/proc/{pid}/task"):
     ctypes.CDLL(None).tgkill(pid, int(tid), 40)' "$pid"
     n=$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)
     for ((i = 0; i < 100; i++)); do
-        [ "$(wc -l <"$dir/files")" = "$n" ] && break
+        [ "$(lines | wc -l)" = $((before + n)) ] && break
         sleep 0.1
     done
-    [ "$(wc -l <"$dir/files")" = "$n" ] || echo "not all of the $n threads answer"
+    [ "$(lines | wc -l)" = $((before + n)) ] || echo "not all of the $n threads answer"
     [ ! -e "$dir/new" ] || echo "there is a new file"
     # Landlock refuses it (EACCES), or the filter of a device does (EPERM). Threads that close descriptors come and go.
-    cut -d' ' -f2- "$dir/files" | sed 's/ E[A-Z]*$/ refused/; s/^MHD[^ ]*/metrics/; /^fd-closer EACCES refused$/d' | LC_ALL=C sort
+    lines | tail -n +$((before + 1)) | cut -d' ' -f2- | sed 's/ E[A-Z]*$/ refused/; s/^MHD[^ ]*/metrics/; /^fd-closer EACCES refused$/d' | LC_ALL=C sort
 }
 state() # MEMBER of the status
 {
@@ -86,7 +90,7 @@ fi
 expected_files() # RESULT: of reading in the threads of the device; the others may not. Two threads have a spare one (takeover).
 {
     local name
-    for name in cm log metrics pumice-files "pumice0 $1" pumiced status takeover "takeover $1" watchdog; do
+    for name in cm log metrics pumice-files "pumice0 $1" pumiced socket-reaper status takeover "takeover $1" watchdog; do
         [[ $name == *\ * ]] || name="$name EACCES"
         echo "$name refused"
     done
