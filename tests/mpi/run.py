@@ -35,6 +35,7 @@ CHECKS = {**ucx.CHECKS, **libfabric.CHECKS, **habits.CHECKS}
 
 class Runner(runner.Runner):
     script, block, settle = "tests/mpi/run.py", "127.0.32", 30
+    takes_faults = False  # it has cases with faults
 
     def key(self, case):
         return (case.hosts, case.devices, case.faults, case.memory, case.user)

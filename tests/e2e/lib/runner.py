@@ -4,10 +4,13 @@ share a laboratory (lab.Lab). A runner prints a verdict for each case, and the c
 when it is told to end."""
 
 import argparse
+import dataclasses
 import fnmatch
+import os
 import sys
 import time
 
+import captured
 import lab as labs
 
 COLOUR = {"ok": "32", "FAIL": "31", "skip": "33"} if sys.stdout.isatty() else {}
@@ -17,11 +20,16 @@ def matches(name, patterns):
     return not patterns or any(p in name or fnmatch.fnmatch(name, p) for p in patterns)
 
 
+def with_faults(case, spec):
+    return dataclasses.replace(case, options=(*case.options, "--fault", spec, "--seed", "7"))
+
+
 class Runner:
     """A case has a name, and quick (whether it is in the quick set); what else it has is the subclass's business."""
 
     script = None  # path from the top of the source tree, for the command that repeats a case
     block = None  # the first three numbers of the addresses of hosts, unless told otherwise
+    takes_faults = True  # cases have options of the daemons
     settle = 5  # seconds after a case in which the daemons must have forgotten all objects
 
     def __init__(self, args):
@@ -87,7 +95,7 @@ class Runner:
             return
         lab = self.lab_for(case)
         try:
-            self.perform(case, lab)
+            self.perform_captured(case, lab)
             if not lab.alive() and not self.may_end_daemons(case):
                 raise labs.Trouble("a daemon has died")
             if self.key(case) is not None:
@@ -99,6 +107,19 @@ class Runner:
         if self.key(case) is None:
             self.drop_lab()
 
+    def perform_captured(self, case, lab):
+        """Runs the case; with --lint, its packets are captured and judged."""
+        if not self.args.lint:
+            self.perform(case, lab)
+            return
+        os.makedirs(self.args.lint, exist_ok=True)
+        capture = captured.Capture(lab, self.build.pumice, os.path.join(self.args.lint, case.name.replace("/", "-") + ".pcapng"))
+        try:
+            self.perform(case, lab)
+        finally:
+            capture.end()
+        capture.judge()
+
     def report(self, case, verdict, seconds, text=""):
         self.count[verdict] += 1
         shown = f"\033[{COLOUR[verdict]}m{verdict:4}\033[0m" if COLOUR else f"{verdict:4}"
@@ -106,6 +127,7 @@ class Runner:
         if verdict == "FAIL":
             print("    " + text.rstrip().replace("\n", "\n    "))
             extra = f" --build {self.args.build}" if self.args.build != labs.default_build() else ""
+            extra += "".join(f" --{name} '{value}'" for name in ("lint", "fault") if (value := getattr(self.args, name, None)))
             print(f"    repeat with: python3 {self.script} --full --exact{extra} -k '{case.name}'\n", flush=True)
             self.failed.append(case.name)
         if verdict == "skip":
@@ -155,6 +177,9 @@ class Runner:
         parser.add_argument("--full", action="store_true", help="all cases instead of the quick set")
         parser.add_argument("--list", action="store_true", help="print the names and exit")
         parser.add_argument("--stop", action="store_true", help="stop at the first failure")
+        parser.add_argument("--lint", metavar="DIR", help="capture the packets of each case, and let the linter judge them; the captures that it refuses stay in DIR")
+        if cls.takes_faults:
+            parser.add_argument("--fault", metavar="SPEC", help="the daemons of cases without faults inject these faults")
         parser.add_argument("--build", default=labs.default_build(), metavar="DIR", help="what to test (build)")
         parser.add_argument("--block", default=cls.block, metavar="A.B.C", help=f"addresses A.B.C.* for the hosts ({cls.block})")
         return parser
@@ -170,6 +195,8 @@ class Runner:
     def main(cls, args, cases):
         """All that remains to be done with the arguments and the cases; returns the exit code."""
         cases = cls.chosen(args, cases)
+        if cls.takes_faults and args.fault:
+            cases = [with_faults(c, args.fault) for c in cases if "--fault" not in c.options]
         if args.list:
             print("\n".join(c.name for c in cases))
             return 0
