@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Connections by librdmacm of less usual kinds, within one device: IDs whose queue pair is a shared receive queue's, one with
- * tag matching among them; queue pairs that librdmacm does not know (rdma_establish). */
+ * tag matching among them; queue pairs that librdmacm does not know (rdma_establish, rdma_notify). */
+#include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
@@ -170,49 +171,91 @@ static bool moved(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state st
     return rdma_init_qp_attr(id, &attr, &mask) == 0 && ibv_modify_qp(qp, &attr, mask) == 0;
 }
 
-static void own_queue_pairs(void)
+/* A connection whose queue pairs librdmacm does not know. */
+struct own {
+    struct rdma_cm_id *listener, *client, *server;
+    struct tm_side r, s; /* of the server, of the client */
+    struct ibv_qp *mine, *theirs; /* of the client, of the server */
+};
+
+/* Connects up to the response, which the program gets. The server's queue pair is in this state, the client's in INIT. */
+static void connect_own(struct own *o, enum ibv_qp_state state)
 {
     struct sockaddr_in a;
-    struct rdma_cm_id *listener = listening(&a), *client = resolved(&a), *server;
     struct rdma_conn_param with = param;
-    struct tm_side r, s;
     struct rdma_cm_event *e;
-    tm_side_open(&s, client->verbs);
+    o->listener = listening(&a);
+    o->client = resolved(&a);
+    tm_side_open(&o->s, o->client->verbs);
     struct ibv_qp_init_attr sa = sends();
-    sa.send_cq = sa.recv_cq = s.other;
-    struct ibv_qp *mine = ibv_create_qp(s.pd, &sa);
-    need(mine && moved(client, mine, IBV_QPS_INIT));
-    with.qp_num = mine->qp_num;
-    need(rdma_connect(client, &with) == 0);
-    server = next(RDMA_CM_EVENT_CONNECT_REQUEST);
-    tm_side_open(&r, server->verbs);
+    sa.send_cq = sa.recv_cq = o->s.other;
+    o->mine = ibv_create_qp(o->s.pd, &sa);
+    need(o->mine && moved(o->client, o->mine, IBV_QPS_INIT));
+    with.qp_num = o->mine->qp_num;
+    need(rdma_connect(o->client, &with) == 0);
+    o->server = next(RDMA_CM_EVENT_CONNECT_REQUEST);
+    tm_side_open(&o->r, o->server->verbs);
     struct ibv_qp_init_attr ra = sends();
-    ra.send_cq = ra.recv_cq = r.other;
-    struct ibv_qp *theirs = ibv_create_qp(r.pd, &ra);
-    need(theirs && moved(server, theirs, IBV_QPS_INIT) && moved(server, theirs, IBV_QPS_RTR) &&
-         moved(server, theirs, IBV_QPS_RTS));
-    with.qp_num = theirs->qp_num;
-    need(rdma_accept(server, &with) == 0 && rdma_get_cm_event(channel, &e) == 0);
-    ok(e->event == RDMA_CM_EVENT_CONNECT_RESPONSE && e->id == client && e->param.conn.qp_num == theirs->qp_num,
+    ra.send_cq = ra.recv_cq = o->r.other;
+    o->theirs = ibv_create_qp(o->r.pd, &ra);
+    need(o->theirs && moved(o->server, o->theirs, IBV_QPS_INIT) && moved(o->server, o->theirs, IBV_QPS_RTR));
+    need(state != IBV_QPS_RTS || moved(o->server, o->theirs, IBV_QPS_RTS));
+    with.qp_num = o->theirs->qp_num;
+    need(rdma_accept(o->server, &with) == 0 && rdma_get_cm_event(channel, &e) == 0);
+    ok(e->event == RDMA_CM_EVENT_CONNECT_RESPONSE && e->id == o->client && e->param.conn.qp_num == o->theirs->qp_num,
        "the response is for the program, with the queue pair of the peer");
     need(rdma_ack_cm_event(e) == 0);
-    ok(moved(client, mine, IBV_QPS_RTR) && moved(client, mine, IBV_QPS_RTS) && rdma_establish(client) == 0 &&
-           next(RDMA_CM_EVENT_ESTABLISHED) == server,
-       "rdma_establish completes the connection");
-    struct ibv_sge to = tm_at(&r, 0, 64), from = tm_at(&s, 0, 64);
+    need(moved(o->client, o->mine, IBV_QPS_RTR) && moved(o->client, o->mine, IBV_QPS_RTS));
+}
+
+/* Sends a message from the client to the server. */
+static bool carries(struct own *o)
+{
+    struct ibv_sge to = tm_at(&o->r, 0, 64), from = tm_at(&o->s, 0, 64);
     struct ibv_recv_wr recv = {.sg_list = &to, .num_sge = 1}, *bad_recv;
     struct ibv_send_wr send = {.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad_send;
     struct ibv_wc wc;
-    memset(s.buf, 'd', 64);
-    need(ibv_post_recv(theirs, &recv, &bad_recv) == 0);
-    ok(ibv_post_send(mine, &send, &bad_send) == 0 && vt_poll(r.other, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS &&
-           vt_poll(s.other, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && r.buf[63] == 'd',
-       "data go over it");
-    ok(ends(client, server), "it ends");
-    need(ibv_destroy_qp(mine) == 0 && ibv_destroy_qp(theirs) == 0);
-    ok((tm_side_close(&r) | tm_side_close(&s)) == 0 && rdma_destroy_id(client) == 0 && rdma_destroy_id(server) == 0 &&
-           rdma_destroy_id(listener) == 0,
+    memset(o->s.buf, 'd', 64);
+    need(ibv_post_recv(o->theirs, &recv, &bad_recv) == 0);
+    return ibv_post_send(o->mine, &send, &bad_send) == 0 && vt_poll(o->r.other, 1, &wc) == 1 &&
+           wc.status == IBV_WC_SUCCESS && vt_poll(o->s.other, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS &&
+           o->r.buf[63] == 'd';
+}
+
+static void close_own(struct own *o)
+{
+    ok(ends(o->client, o->server), "it ends");
+    need(ibv_destroy_qp(o->mine) == 0 && ibv_destroy_qp(o->theirs) == 0);
+    ok((tm_side_close(&o->r) | tm_side_close(&o->s)) == 0 && rdma_destroy_id(o->client) == 0 &&
+           rdma_destroy_id(o->server) == 0 && rdma_destroy_id(o->listener) == 0,
        "all is destroyed");
+}
+
+static void own_queue_pairs(void)
+{
+    struct own o;
+    connect_own(&o, IBV_QPS_RTS);
+    ok(rdma_establish(o.client) == 0 && next(RDMA_CM_EVENT_ESTABLISHED) == o.server,
+       "rdma_establish completes the connection");
+    ok(carries(&o), "data go over it");
+    close_own(&o);
+}
+
+/* The first message comes before the RTU: the device tells the program, and the program tells librdmacm. */
+static void established_by_a_message(void)
+{
+    struct own o;
+    connect_own(&o, IBV_QPS_RTR);
+    struct pollfd p = {.fd = channel->fd, .events = POLLIN};
+    ok(carries(&o) && vt_event(o.server->verbs, IBV_EVENT_COMM_EST, o.theirs), "a message before the RTU: COMM_EST");
+    ok(poll(&p, 1, 0) == 0, "no connection yet");
+    errno = 0;
+    ok(rdma_notify(o.server, IBV_EVENT_SQ_DRAINED) != 0 && errno == EINVAL, "rdma_notify with another event: EINVAL");
+    ok(rdma_notify(o.server, IBV_EVENT_COMM_EST) == 0 && next(RDMA_CM_EVENT_ESTABLISHED) == o.server,
+       "rdma_notify completes the connection");
+    ok(rdma_establish(o.client) == 0 && moved(o.server, o.theirs, IBV_QPS_RTS) && carries(&o) && poll(&p, 1, 0) == 0,
+       "the RTU comes later, and is no event");
+    close_own(&o);
 }
 
 int main(void)
@@ -221,6 +264,7 @@ int main(void)
     need((channel = rdma_create_event_channel()));
     basic_srq();
     own_queue_pairs();
+    established_by_a_message();
     tag_matching();
     rdma_destroy_event_channel(channel);
     return vt_failed;
