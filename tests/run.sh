@@ -402,9 +402,10 @@ stage_fuzz()
         mkdir -p "$BUILD/corpus/$name" "$BUILD/findings"
         seeds=
         [ -d "tests/fuzz/corpus/$name" ] && seeds=tests/fuzz/corpus/$name
+        # The usual exit code for a finding is 77, which is that of a skipped test here.
         # shellcheck disable=SC2086
         try "fuzz/$name" "$t" -max_total_time="${FUZZ_SECONDS:-600}" -max_len=65536 -print_final_stats=1 \
-            -artifact_prefix="$BUILD/findings/$name-" "$BUILD/corpus/$name" $seeds
+            -error_exitcode=1 -artifact_prefix="$BUILD/findings/$name-" "$BUILD/corpus/$name" $seeds
     done
 }
 

@@ -108,17 +108,21 @@ static void wait_until(struct qp *qp, uint64_t when)
         timer_wheel_set(qp->e->timers, t, when);
 }
 
-/* The window is full. Has nothing come back for so long that the packets in it must be lost, or their QPs stuck? Then
- * this QP, which has nothing in flight, may send one packet. */
-static bool is_blocked(struct qp *qp, uint64_t now)
+/* The window is full, or the pace lets nothing through before this time (NEVER: it does). Has nothing come back for so
+ * long that the packets in flight must be lost, or their QPs stuck? Then a QP with nothing in flight may send one packet.
+ * Returns the number of packets. */
+static uint32_t pass_if_blocked(struct qp *qp, uint64_t pace_at, uint64_t now)
 {
-    const struct congestion *c = &qp->peer->congestion;
+    struct congestion *c = &qp->peer->congestion;
     uint64_t since = c->progress_at > c->passed_at ? c->progress_at : c->passed_at;
     uint64_t answer = congestion_rto(c), wait = answer ? answer : BLOCKED_UNKNOWN_NS;
-    if (now - since >= wait)
-        return true;
-    wait_until(qp, since + wait);
-    return false;
+    bool idle = qp->req.inflight == 0;
+    if (idle && now - since >= wait) {
+        c->passed_at = now;
+        return 1;
+    }
+    wait_until(qp, idle ? min64(pace_at, since + wait) : pace_at);
+    return 0;
 }
 
 /* Does a QP of another user, which had less of the processor, wait for room? The QPs of the user with the lowest cost have
@@ -149,24 +153,21 @@ static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off,
         return fit > burst ? fit : min32(burst, n);
     if (fit >= min32(n, burst / 4))
         return fit;
-    if (idle && is_blocked(qp, now)) {
-        p->congestion.passed_at = now;
-        return 1;
-    }
-    wait_for_peer(qp, p);
-    return 0;
+    return pass_if_blocked(qp, NEVER, now);
 }
 
-/* How many of n packets the congestion window and the pace let through while the window is smaller. */
+/* How many of n packets the congestion window and the pace let through while the window is smaller. The pace is for
+ * packets that others follow on the path. With none in flight, a packet leaves at once: otherwise one READ that is longer
+ * than the window would hold up all QPs for many round trips. */
 static uint32_t fits_path(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n, uint64_t now)
 {
     struct peer_window *p = qp->peer;
     struct congestion *c = &p->congestion;
     uint64_t pace = congestion_pace(c, &qp->e->cfg, now), room = peer_window_room(p, c->cwnd);
-    if (pace == 0) {
-        wait_until(qp, congestion_pace_at(c));
-        return 0;
-    }
+    if (pace == 0 && p->inflight)
+        return pass_if_blocked(qp, congestion_pace_at(c), now);
+    if (pace == 0)
+        return 1;
     if (pace < room && !wqe_is_read(w)) /* a request of a READ leaves as a whole */
         room = pace > req_packet_cost(qp) ? pace : min64(room, req_packet_cost(qp));
     if (req_cost(qp, w, off, off + n) <= room)
@@ -176,12 +177,7 @@ static uint32_t fits_path(struct qp *qp, const struct send_wqe *w, uint32_t off,
         return fit;
     if (p->inflight == 0)
         return 1;
-    if (qp->req.inflight == 0 && is_blocked(qp, now)) {
-        c->passed_at = now;
-        return 1;
-    }
-    wait_for_peer(qp, p);
-    return 0;
+    return pass_if_blocked(qp, NEVER, now);
 }
 
 /* A request of a READ: all or nothing, because the bounds of a chunk are fixed. A QP with nothing in flight may send it

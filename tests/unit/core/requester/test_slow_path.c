@@ -224,6 +224,22 @@ Test(slow_path, after_a_loss_packets_leave_at_the_pace_of_the_window)
     cr_expect_eq(burst + more, 16, "%u packets", burst + more);
 }
 
+/* Otherwise a READ that is longer than the window would hold up all QPs: the pace counts many round trips for it. */
+Test(slow_path, the_pace_holds_up_no_packet_when_none_is_in_flight)
+{
+    round_trip(1 * MS);
+    post(WR_RDMA_WRITE, 32);
+    flush();
+    fix.now += 2 * MS;
+    ack(216);
+    nak(NAK_PSN_SEQUENCE, 217);
+    cr_assert_gt(flush(), 0);
+    cr_assert_eq(flush(), 0, "the others wait for the pace");
+    ack(info().next_psn - 1);
+    cr_expect_eq(flush(), 1);
+    cr_expect_eq(flush(), 0);
+}
+
 /* A path of 1 s is slower than the timeout of the QP, but it answers. */
 Test(slow_path, the_timeout_is_not_shorter_than_an_answer)
 {
