@@ -105,7 +105,7 @@ UTILS = [
     mckey("plain", [], "n"),
     mckey("2-groups", ["-c", "2", "-C", "20", "-S", "500"]),
     mckey("only-join", ["-C", "0"], where=ALL, traffic=0),
-    mckey("no-loopback", ["-l"], where="hn"),
+    mckey("no-loopback", ["-l"]),
     twice("cmtime", "connections", ["-c", "50"], "", ends=False, check=(checks.cmtime(50),), traffic=0, timeout=120),
     twice("cmtime", "quick", ["-c", "10"], "hfd", ends=False, check=(checks.cmtime(10),), traffic=0, timeout=120),
     pair("rdma_client", "plain", ["rdma_server", "-p", "{port}"], ["rdma_client", "-s", "{server}", "-p", "{port}"], "hfdn", check=(checks.end_0,), traffic=1),

@@ -267,14 +267,20 @@ VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
     return &qp->qp;
 }
 
+/* A UD QP never gets its own packets to a group, so this flag asks for nothing more. */
+static bool flags_supported(const struct ibv_qp_init_attr_ex *attr)
+{
+    uint32_t flags = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
+    return flags == 0 || (flags == IBV_QP_CREATE_BLOCK_SELF_MCAST_LB && attr->qp_type == IBV_QPT_UD);
+}
+
 struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
     const uint32_t known =
         IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     const struct kind *k = kind_of(attr->qp_type);
     bool ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    if ((attr->comp_mask & ~known) || ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) || !k ||
-        (ops && (attr->send_ops_flags & ~k->send_ops)))
+    if ((attr->comp_mask & ~known) || !k || !flags_supported(attr) || (ops && (attr->send_ops_flags & ~k->send_ops)))
         return vb_null(-EOPNOTSUPP);
     if (k->sends && !(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
         return vb_null(-EINVAL);

@@ -86,6 +86,29 @@ static long counter(const char *name, bool peer)
     return strtol(text, NULL, 10);
 }
 
+static struct ibv_qp *with_flags(enum ibv_qp_type type, uint32_t flags)
+{
+    struct ibv_qp_init_attr_ex init = {.send_cq = a.scq,
+                                       .recv_cq = a.rcq,
+                                       .cap = {1, 1, 1, 1, 0},
+                                       .qp_type = type,
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+                                       .pd = a.pd,
+                                       .create_flags = flags};
+    return ibv_create_qp_ex(a.ctx, &init);
+}
+
+/* mckey -l asks for it. */
+static void no_copy_for_the_sender(void)
+{
+    struct ibv_qp *qp = with_flags(IBV_QPT_UD, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
+    ok(qp && ibv_destroy_qp(qp) == 0, "a UD QP that wants no copies of its own messages");
+    errno = 0;
+    ok(!with_flags(IBV_QPT_RC, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) && errno == EOPNOTSUPP, "an RC QP: EOPNOTSUPP");
+    errno = 0;
+    ok(!with_flags(IBV_QPT_UD, IBV_QP_CREATE_SCATTER_FCS) && errno == EOPNOTSUPP, "another flag: EOPNOTSUPP");
+}
+
 static void test(struct ibv_context *ca, struct ibv_context *cb)
 {
     vt_needs(ca, VT_UNRELIABLE);
@@ -131,6 +154,8 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
                   !memcmp(&attr.grh.dgid, &a.gid, 16),
               "its sender can be answered");
     fixed_group();
+    if (vt_own("flags of new QPs"))
+        no_copy_for_the_sender();
     ok(vt_fails(ibv_attach_mcast(a.qp, &a.gid, 0), EINVAL), "an address that is no group: EINVAL");
     struct ibv_qp *rc = vt_end_qp(&a, IBV_QPT_RC, NULL, 0);
     ok(rc && vt_fails(ibv_attach_mcast(rc, &group, 0), EINVAL), "an RC QP: EINVAL");
