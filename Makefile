@@ -37,6 +37,7 @@ PCAP_SRC := $(call sources,pcap)
 DAEMON_SRC := $(filter-out daemon/main.c daemon/core/%,$(call sources,daemon))
 VERBS_SRC := $(call sources,src/verbs)
 DV_SRC := $(call sources,src/dv)
+CHECK_SRC := $(call sources,src/check)
 CMD_SRC := $(call sources,src/cmd)
 UNIT_SRC := $(call sources,tests/unit)
 SIM_SRC := $(call sources,tests/sim)
@@ -51,6 +52,7 @@ LIBPCAPW := $(BUILD)/lib/libpcapng.a
 LIBDAEMON := $(BUILD)/lib/libdaemon.a
 VERBS_SO := $(BUILD)/lib/pumice/libibverbs.so.1
 DV_SO := $(BUILD)/lib/pumice/libpumice.so.1
+CHECK_SO := $(BUILD)/lib/pumice/libpumice_check.so
 PUMICED := $(BUILD)/bin/pumiced
 PUMICE := $(BUILD)/bin/pumice
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
@@ -60,12 +62,12 @@ SIM_BIN := $(BUILD)/tests/sim/sim
 
 .SECONDARY:
 .PHONY: all
-all: $(VERBS_SO) $(DV_SO) $(PUMICED) $(PUMICE)
+all: $(VERBS_SO) $(DV_SO) $(CHECK_SO) $(PUMICED) $(PUMICE)
 
 $(call obj,$(WIRE_SRC) $(CORE_SRC)) $(CORE_SRC:%.c=$(BUILD)/checked/%.o): WARN += -Wconversion
 # The macros of libseccomp leave out fields, which clang reports.
 $(call obj,daemon/sandbox/seccomp.c): WARN += -Wno-missing-field-initializers
-$(call obj,$(VERBS_SRC) $(DV_SRC)): CFLAGS += -fPIC -fvisibility=hidden
+$(call obj,$(VERBS_SRC) $(DV_SRC) $(CHECK_SRC)): CFLAGS += -fPIC -fvisibility=hidden
 
 # A dependency list must not ask for the old place of a source that has moved. So each list also defines its source as
 # a target without a rule, as -MP does for headers.
@@ -79,12 +81,12 @@ $(BUILD)/checked/%.o: %.c Makefile
 
 # The list of sources. The file changes when a source is added or removed. Everything that is linked from many objects
 # depends on it.
-SOURCES := $(WIRE_SRC) $(CORE_SRC) $(PCAP_SRC) $(DAEMON_SRC) $(VERBS_SRC) $(DV_SRC) $(CMD_SRC) $(SIM_SRC) $(ENDURANCE_SRC)
+SOURCES := $(WIRE_SRC) $(CORE_SRC) $(PCAP_SRC) $(DAEMON_SRC) $(VERBS_SRC) $(DV_SRC) $(CHECK_SRC) $(CMD_SRC) $(SIM_SRC) $(ENDURANCE_SRC)
 $(BUILD)/sources: FORCE
 	@mkdir -p $(@D)
 	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' >$@
 .PHONY: FORCE
-$(LIBWIRE) $(LIBCORE) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBDAEMON) $(VERBS_SO) $(DV_SO) $(PUMICE) $(SIM_BIN) $(ENDURANCE): $(BUILD)/sources
+$(LIBWIRE) $(LIBCORE) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBDAEMON) $(VERBS_SO) $(DV_SO) $(CHECK_SO) $(PUMICE) $(SIM_BIN) $(ENDURANCE): $(BUILD)/sources
 
 $(LIBWIRE): $(call obj,$(WIRE_SRC))
 $(LIBCORE): $(call obj,$(CORE_SRC))
@@ -126,10 +128,16 @@ $(DV_SO): $(call obj,$(DV_SRC)) $(BUILD)/obj/src/dv/core/layout.o src/dv/libpumi
 		-o $@ $(filter %.o,$^)
 	@ln -sf libpumice.so.1 $(@D)/libpumice.so
 
-# `pumice layout` explains a mapping with the engine's own code, a module that depends on nothing else.
-$(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c) $(LIBPCAPW) $(LIBWIRE)
+# The checker has no symbol versions: so its functions stand before those of a library of any version.
+$(CHECK_SO): $(call obj,$(CHECK_SRC))
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal -lsmartcols -lelf
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libpumice_check.so -Wl,-z,nodelete -o $@ $(filter %.o,$^) -lpthread
+
+# `pumice layout` explains a mapping with the engine's own code, and `pumice run --check` knows the rules of the checker: these
+# modules depend on nothing else.
+$(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c src/check/rule.c) $(LIBPCAPW) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal -lsmartcols -lelf -ldw
 
 # --- tests -----------------------------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
@@ -141,6 +149,9 @@ $(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c src
 $(BUILD)/tests/unit/cmd/test_diagnose_cm: $(call obj,src/cmd/inspect/diagnose_cm.c)
 $(BUILD)/tests/unit/cmd/test_table: $(call obj,src/cmd/common/cmd.c src/cmd/common/columns.c src/cmd/inspect/table.c)
 $(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
+# Modules of the checker.
+$(BUILD)/tests/unit/check/test_request: $(call obj,src/check/request.c src/check/fingerprint.c)
+$(BUILD)/tests/unit/check/test_fingerprint: $(call obj,src/check/fingerprint.c)
 $(BUILD)/tests/unit/verbs/test_poll_state: $(call obj,src/verbs/base/poll_state.c)
 $(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c src/verbs/datapath/poll_wait.c src/verbs/session/context.c)
 $(BUILD)/tests/unit/verbs/cm/test_cm_ids: $(call obj,src/verbs/cm/cm_ids.c)
@@ -567,7 +578,7 @@ UNITS = pumiced.service pumiced.socket
 WITH_PATHS = sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|'
 
 # All installed files, without directories. `make uninstall` removes all of them.
-INSTALLED = $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1 $(LIBDIR)/libpumice.so.1 $(LIBDIR)/libpumice.so \
+INSTALLED = $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1 $(LIBDIR)/libpumice.so.1 $(LIBDIR)/libpumice.so $(LIBDIR)/libpumice_check.so \
 	$(addprefix $(INCDIR)/,$(notdir $(PUBLIC_H))) $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES))) \
 	$(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES))) $(addprefix $(SYSTEMUNITDIR)/,$(UNITS)) $(addprefix $(USERUNITDIR)/,$(UNITS)) $(SYSUSERSDIR)/pumice.conf \
 	$(COMPDIR)/pumice $(COMPDIR)/pumiced $(ZSHCOMPDIR)/_pumice $(FISHCOMPDIR)/pumice.fish $(FISHCOMPDIR)/pumiced.fish $(PCDIR)/libpumice.pc \
@@ -579,7 +590,7 @@ install_to = install -d $(DESTDIR)$(1) && install -m $(2) $(3) $(DESTDIR)$(1)
 .PHONY: install install-wireshark uninstall
 install: all
 	$(call install_to,$(BINDIR),755,$(PUMICE) $(PUMICED))
-	$(call install_to,$(LIBDIR),755,$(VERBS_SO) $(DV_SO))
+	$(call install_to,$(LIBDIR),755,$(VERBS_SO) $(DV_SO) $(CHECK_SO))
 	ln -sf libpumice.so.1 $(DESTDIR)$(LIBDIR)/libpumice.so
 	$(call install_to,$(INCDIR),644,$(PUBLIC_H))
 	$(call install_to,$(DOCDIR),644,$(DOC_FILES))

@@ -14,6 +14,7 @@
 
 #include "pumice/abi.h"
 #include "src/cmd/capture/capture_run.h"
+#include "src/cmd/check/check_run.h"
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/paths.h"
 #include "src/cmd/common/targets.h"
@@ -27,6 +28,7 @@ struct run_options {
     struct lab_options lab;
     const char *fault, *seed;
     const char *capture; /* file; NULL: none */
+    struct check_options check;
     bool spread; /* each process sees one device of its host */
     bool capture_lost; /* also the packets that faults lose */
     char **command; /* NULL-terminated */
@@ -54,6 +56,9 @@ enum key {
     KEY_IPV6,
     KEY_CAPTURE_LOST,
     KEY_SPREAD,
+    KEY_CHECK,
+    KEY_CHECK_REPORT,
+    KEY_CHECK_FAIL,
 };
 
 static const struct argp_option options[] = {
@@ -77,6 +82,10 @@ static const struct argp_option options[] = {
      "Capture the packets that all hosts send to a pcapng file, each packet once, after faults were applied", 2},
     {"capture-lost", KEY_CAPTURE_LOST, NULL, 0, "Capture the packets that faults lose, too, at interfaces of their own",
      2},
+    {"check", KEY_CHECK, "RULE,...", OPTION_ARG_OPTIONAL,
+     "Check how the programs use verbs, and tell their mistakes at the end; without RULE, by all rules", 2},
+    {"check-report", KEY_CHECK_REPORT, "FILE", 0, "Write the findings to FILE: .json, .sarif, or .xml (JUnit)", 2},
+    {"check-fail", KEY_CHECK_FAIL, NULL, 0, "With findings, the exit code is 124, unless COMMAND fails itself", 2},
     {"loopback", KEY_LOOPBACK, "engine|wire", 0,
      "Whether traffic within one device stays in its engine (as in a NIC) or goes over the network", 3},
     {"memory", KEY_MEMORY, "auto|process_vm|proc_mem", 0, "How the daemon reaches the memory of programs", 3},
@@ -176,6 +185,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_CAPTURE_LOST:
         o->capture_lost = true;
         break;
+    case KEY_CHECK:
+        o->check.rules = arg ? arg : "all";
+        break;
+    case KEY_CHECK_REPORT:
+        o->check.report = arg;
+        break;
+    case KEY_CHECK_FAIL:
+        o->check.fail = true;
+        break;
     case KEY_LOOPBACK:
     case KEY_MEMORY:
     case KEY_SANDBOX:
@@ -205,6 +223,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (o->lab.ipv6 && o->lab.addresses)
             argp_error(state, "--ipv6 chooses the addresses itself: give either --ipv6 or --addresses");
+        if (!check_options_right(&o->check))
+            exit(EXIT_OWN);
         break;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "no command given; to run a shell: pumice run -- %s",
@@ -241,7 +261,7 @@ static void set_default_options(struct run_options *o)
 
 /* Sets LD_PRELOAD. It can't hold a path with a space, so for such a path this makes a symbolic link in the lab's
  * directory. */
-static int set_preload(const struct lab *lab)
+static int set_preload(const struct lab *lab, const struct check_options *check)
 {
     char dir[PATH_MAX], link[PATH_MAX], value[4 * PATH_MAX];
 
@@ -252,7 +272,7 @@ static int set_preload(const struct lab *lab)
         if (symlink(dir, link) == 0)
             strcpy(dir, link);
     }
-    if (program_preload(dir, value, sizeof(value)) != 0)
+    if (check_prepare(check, dir, lab->dir) != 0 || program_preload(dir, value, sizeof(value)) != 0)
         return -1;
     setenv("LD_PRELOAD", value, 1);
     return 0;
@@ -277,7 +297,7 @@ static void set_path(void)
         setenv("PATH", value, 1);
 }
 
-static int set_environment(const struct lab *lab, bool spread)
+static int set_environment(const struct lab *lab, const struct run_options *o)
 {
     char number[12], socket[SOCKET_PATH_MAX];
 
@@ -287,12 +307,12 @@ static int set_environment(const struct lab *lab, bool spread)
     setenv(PM_ENV_HOSTS, number, 1);
     setenv(PM_ENV_SOCKET, socket, 1);
     unsetenv(PM_ENV_HOST);
-    if (spread && lab->devices > 1)
+    if (o->spread && lab->devices > 1)
         setenv(PM_ENV_SPREAD, "1", 1);
     else
         unsetenv(PM_ENV_SPREAD);
     name_server_reserve();
-    return set_preload(lab);
+    return set_preload(lab, &o->check);
 }
 
 /* Waits for the command, and passes the signals in set, which are blocked, on to it. Returns its wait status. */
@@ -422,9 +442,10 @@ int cmd_run(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL);
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
-    if (set_environment(&lab, o.spread) == 0) {
+    if (set_environment(&lab, &o) == 0) {
         code = run_captured(&o, &lab);
         explain_unused(&lab, code);
+        code = check_tell(&o.check, lab.dir, code);
     } else {
         code = EXIT_OWN;
     }

@@ -9,7 +9,7 @@ build=${BUILD:-build}
 
 # The names of built files depend only on BUILD. make must not rebuild here.
 make --no-print-directory -s BUILD="$(realpath --relative-to=. "$build")" SAN="${SAN:-}" DESTDIR="$work" PREFIX=/opt/pumice install >/dev/null 2>&1
-for f in bin/pumice bin/pumiced lib/pumice/libibverbs.so.1 lib/pumice/libpumice.so include/pumice/layout.h share/man/man1/pumice-run.1 share/man/man8/pumiced.8 share/man/man3/pumice_bind_mw.3 \
+for f in bin/pumice bin/pumiced lib/pumice/libibverbs.so.1 lib/pumice/libpumice.so lib/pumice/libpumice_check.so include/pumice/layout.h share/man/man1/pumice-run.1 share/man/man8/pumiced.8 share/man/man3/pumice_bind_mw.3 \
     share/doc/pumice/README.md share/pumice/wireshark/pumice.lua share/pumice/wireshark/pumice_track.lua \
     share/bash-completion/completions/pumice share/zsh/site-functions/_pumice share/fish/vendor_completions.d/pumiced.fish; do
     [ -f "$work/opt/pumice/$f" ] || { echo "not installed: $f"; exit 1; }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the checker does when a program posts requests. The requests are noted before the library gets them, because their
+ * completions may come before the call returns. Those that the library refuses are taken back. Under the lock of
+ * records.h. */
+#ifndef PUMICE_SRC_CHECK_POST_H
+#define PUMICE_SRC_CHECK_POST_H
+
+#include "src/check/records.h"
+
+void post_sends(struct qp_record *q, const struct ibv_send_wr *wr, const void *where);
+/* The library refused bad and those after it, with this error. */
+void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int rc, const void *where);
+
+/* Receive requests of a QP or of a shared queue. */
+void post_receives(struct request_queue *queue, const void *owner, struct cq_record *cq, const struct ibv_recv_wr *wr,
+                   const void *where);
+void post_receives_refused(struct request_queue *queue, struct cq_record *cq, const struct ibv_recv_wr *bad);
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/check/start.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/check/finding.h"
+#include "src/check/records.h"
+
+static void forked(void)
+{
+    records_forked();
+    finding_forget();
+}
+
+void start_check(void)
+{
+    const char *rules = getenv("PUMICE_CHECK"), *bad;
+
+    if (!rule_choose(rules && rules[0] ? rules : "all", &bad))
+        fprintf(stderr, "pumice check: PUMICE_CHECK: there is no rule '%.*s'\n", (int)strcspn(bad, ","), bad);
+    pthread_atfork(NULL, NULL, forked);
+}
+
+void end_check(void)
+{
+    records_end();
+    finding_end();
+}

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The checker: each rule finds its mistake (tests/verbs/checker/mistakes.c), and nothing in the program that does it right. The place, the
+# reports, and the exit codes.
+. "$(dirname "$0")/../lib/common.bash"
+need timeout python3
+[ -z "${SANITIZED:-}" ] || skip "a build with a sanitizer: its run-time library must be the first one"
+mistakes=$BUILD/tests/verbs/checker/mistakes
+unset PUMICE_SOCKET
+
+check() # OPTION... -- COMMAND...: prints what pumice says
+{
+    timeout 60 "$pumice" run "$@" 2>&1 >/dev/null | grep -v '^pumice: info'
+}
+
+for rule in send-buffer overlap dereg dead-key read-fence lost-event unsignaled cq-size after-error busy left fork; do
+    out=$(check --check "$mistakes" $rule right)
+    is "$rule, right" "$out" "pumice: check: no findings"
+    out=$(check --check "$mistakes" $rule wrong)
+    has "$rule, wrong" "$out" "  $rule: "
+    [[ $out =~ in\ [a-z_.0-9]+,\ [^\ ]*tests/verbs/[a-z/]*\.[ch]:[0-9] ]] || fail "$rule, the place: $out"
+    [ $rule = busy ] || is "$rule, other findings" "$(grep -E '^  [a-z]' <<<"$out" | grep -cv "^  $rule: ")" 0
+    is "without $rule" "$(check --check=unacked "$mistakes" $rule wrong | tail -n 1)" "pumice: check: no findings"
+done
+# The program hangs, as it would without the checker, so it is killed by a signal. The finding is not lost.
+has "unacked" "$(check --check "$mistakes" unacked wrong)" "  unacked: a CQ is destroyed, but 1 of its 1 events were not acknowledged"
+is "unacked, right" "$(check --check "$mistakes" unacked right)" "pumice: check: no findings"
+
+# What the findings say.
+out=$(check --check "$mistakes" send-buffer wrong)
+has "a short buffer" "$out" "bytes 100 to 100 of 4000"
+has "function and line" "$out" "in write_to, tests/verbs/checker/mistakes.c:"
+out=$(check --check "$mistakes" send-buffer-long wrong)
+[[ $out =~ bytes\ ([0-9]+)\ to\ ([0-9]+)\ of\ 30000 ]] && [ "${BASH_REMATCH[1]}" -le 20000 ] && [ "${BASH_REMATCH[2]}" -ge 20000 ] ||
+    fail "a long buffer: $out"
+has "number" "$(check --check "$mistakes" unsignaled wrong)" "the send queue is full of requests without IBV_SEND_SIGNALED"
+
+# Exit codes and reports.
+timeout 60 "$pumice" run --check --check-fail "$mistakes" overlap wrong 2>/dev/null; is "--check-fail" $? 124
+timeout 60 "$pumice" run --check --check-fail "$mistakes" overlap right 2>/dev/null; is "--check-fail, no findings" $? 0
+timeout 60 "$pumice" run --check --check-fail sh -c "'$mistakes' overlap wrong; exit 3" 2>/dev/null; is "--check-fail, the command fails" $? 3
+timeout 60 "$pumice" run --check "$mistakes" overlap wrong 2>/dev/null; is "without --check-fail" $? 0
+for form in json sarif xml; do
+    check --check --check-report "$dir/report.$form" "$mistakes" overlap wrong >/dev/null
+done
+python3 - "$dir" <<'EOF' || fail "a report"
+import json, sys
+import xml.etree.ElementTree as xml
+folder = sys.argv[1]
+with open(folder + "/report.json", encoding="utf-8") as f:
+    (finding,) = json.load(f)["findings"]
+assert finding["rule"] == "overlap" and finding["count"] == 1 and finding["place"]["file"].endswith("vt.h"), finding
+assert finding["place"]["line"] > 0 and finding["place"]["function"], finding
+with open(folder + "/report.sarif", encoding="utf-8") as f:
+    (run,) = json.load(f)["runs"]
+(result,) = run["results"]
+assert result["ruleId"] == "overlap" and "overlap" in [r["id"] for r in run["tool"]["driver"]["rules"]], result
+place = result["locations"][0]["physicalLocation"]
+assert place["artifactLocation"]["uri"].endswith("vt.h") and place["region"]["startLine"] > 0, place
+suite = xml.parse(folder + "/report.xml").getroot()
+assert [c.get("name") for c in suite if c.find("failure") is not None] == ["overlap"]
+assert len(suite) == int(suite.get("tests")) > 10
+EOF
+out=$("$pumice" run --check=sned-buffer true 2>&1); is "no such rule" $? 125; has "no such rule" "$out" "there is no rule 'sned-buffer'; the rules are all, send-buffer"
+out=$("$pumice" run --check --check-report x.txt true 2>&1); is "no such report" $? 125; has "no such report" "$out" "does not end with .json, .sarif or .xml"
+out=$("$pumice" run --check-fail true 2>&1); is "without --check" $? 125; has "without --check" "$out" "need --check"
+is "several rules" "$(check --check=left,overlap "$mistakes" overlap wrong | grep -c '^  overlap: ')" 1
+
+# The example with five mistakes: all are found, each with the line in its source. (The domain that is not destroyed is left, too.)
+out=$(check --check "$BUILD/examples/bugs")
+for rule in overlap send-buffer read-fence lost-event busy; do
+    has "the example" "$out" "  $rule: "
+done
+is "rules of the example" "$(grep -oE '^  [a-z-]+: ' <<<"$out" | sort -u | wc -l)" 6
+hasnt "places of the example" "$out" "no debug information"
+is "it ends well" "$("$pumice" run --check "$BUILD/examples/bugs" 2>/dev/null)" "all messages arrived"
+
+# Alone, without pumice run: it writes to standard error.
+out=$("$pumice" run sh -c "LD_PRELOAD='$BUILD/lib/pumice/libpumice_check.so':\$LD_PRELOAD '$mistakes' overlap wrong" 2>&1)
+has "alone" "$out" "pumice check: overlap: the receive request with wr_id 2"
+exit $((failures > 0))

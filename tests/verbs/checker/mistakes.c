@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Mistakes that the checker finds, and the right way beside each. tests/e2e/cli/check.sh runs them one by one.
+ * Usage: mistakes RULE wrong|right */
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "tests/verbs/vt.h"
+
+static struct vt_pair p;
+static bool wrong;
+
+static struct ibv_wc take(struct ibv_cq *cq)
+{
+    struct ibv_wc wc = {.status = 255};
+    need(vt_poll(cq, 1, &wc) == 1);
+    return wc;
+}
+
+static int write_to(uint32_t from, uint32_t to, uint32_t len, unsigned flags)
+{
+    struct ibv_sge s = vt_sge(&p, from, len);
+    struct ibv_send_wr wr = {.wr_id = 5,
+                             .sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = flags,
+                             .wr.rdma = {(uintptr_t)p.buf + to, p.mr->rkey}},
+                       *bad;
+    return ibv_post_send(p.qp[0], &wr, &bad);
+}
+
+static int read_to(uint32_t to, uint32_t from, uint32_t len, uint64_t id)
+{
+    struct ibv_sge s = vt_sge(&p, to, len);
+    struct ibv_send_wr wr = {.wr_id = id,
+                             .sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_READ,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {(uintptr_t)p.buf + from, p.mr->rkey}},
+                       *bad;
+    return ibv_post_send(p.qp[0], &wr, &bad);
+}
+
+static void send_buffer(void)
+{
+    need(write_to(0, 8192, 4000, IBV_SEND_SIGNALED) == 0);
+    if (wrong)
+        p.buf[100]++;
+    need(take(p.scq).status == IBV_WC_SUCCESS);
+    p.buf[100]++;
+}
+
+/* Without a completion of its own. */
+static void send_buffer_long(void)
+{
+    need(write_to(0, 32768, 30000, 0) == 0);
+    if (wrong)
+        p.buf[20000]++;
+    need(write_to(0, 32768, 8, IBV_SEND_SIGNALED) == 0 && take(p.scq).status == IBV_WC_SUCCESS);
+}
+
+static void overlap(void)
+{
+    need(vt_recv(&p, 1, 1, 0, 1000) == 0 && vt_recv(&p, 1, 2, wrong ? 999 : 1000, 1000) == 0);
+}
+
+static void dereg(void)
+{
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, p.buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge s = {(uintptr_t)p.buf, 64, mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    need(vt_recv(&p, 1, 1, 8192, 64) == 0 && ibv_post_send(p.qp[0], &wr, &bad) == 0);
+    if (!wrong)
+        need(take(p.scq).status == IBV_WC_SUCCESS);
+    need(ibv_dereg_mr(mr) == 0);
+}
+
+static void dead_key(void)
+{
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, p.buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge s = {(uintptr_t)p.buf, 64, mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    need(vt_recv(&p, 1, 1, 8192, 64) == 0 && ibv_dereg_mr(mr) == 0);
+    if (!wrong)
+        s.lkey = p.mr->lkey;
+    need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+}
+
+static void read_fence(void)
+{
+    need(read_to(0, 8192, 64, 1) == 0);
+    need(write_to(32, 16384, 64, IBV_SEND_SIGNALED | (wrong ? 0 : IBV_SEND_FENCE)) == 0);
+    need(take(p.scq).status == IBV_WC_SUCCESS && take(p.scq).status == IBV_WC_SUCCESS);
+}
+
+/* late: the CQ is armed after a request was posted. */
+static void events(bool late, bool acknowledge)
+{
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(p.ctx);
+    struct ibv_cq *cq = ibv_create_cq(p.ctx, 16, NULL, channel, 0), *got;
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+    struct ibv_qp *qp = ibv_create_qp(p.pd, &init);
+    union ibv_gid gid = vt_gid(p.ctx);
+    struct ibv_sge s = vt_sge(&p, 0, 8);
+    struct ibv_send_wr wr = {.sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {(uintptr_t)p.buf + 8192, p.mr->rkey}},
+                       *bad;
+    struct ibv_wc wc;
+    void *context;
+    need(qp && vt_to_init(qp) == 0 && vt_to_rtr_at(qp, qp->qp_num, &gid) == 0 && vt_to_rts(qp) == 0);
+    if (late)
+        need(ibv_post_send(qp, &wr, &bad) == 0);
+    need(ibv_req_notify_cq(cq, 0) == 0 && (!late || wrong || ibv_poll_cq(cq, 1, &wc) >= 0));
+    /* With late, the first completion may be there already. The second one makes an event in any case. */
+    need(ibv_post_send(qp, &wr, &bad) == 0 && ibv_get_cq_event(channel, &got, &context) == 0);
+    if (acknowledge)
+        ibv_ack_cq_events(cq, 1);
+    need(ibv_destroy_qp(qp) == 0);
+    fflush(stdout);
+    if (!acknowledge)
+        alarm(1); /* the next call never returns */
+    need(ibv_destroy_cq(cq) == 0 && ibv_destroy_comp_channel(channel) == 0);
+}
+
+static void lost_event(void)
+{
+    events(true, true);
+}
+
+static void unacked(void)
+{
+    events(false, !wrong);
+}
+
+static void unsignaled(void)
+{
+    int rc = 0;
+    for (unsigned i = 0; i < 5000 && rc == 0; i++) {
+        rc = write_to(0, 8192, 8, wrong || i % 8 ? 0 : IBV_SEND_SIGNALED);
+        if (!wrong && i % 8 == 0)
+            need(take(p.scq).status == IBV_WC_SUCCESS);
+    }
+    need(rc == (wrong ? ENOMEM : 0));
+}
+
+static void cq_size(void)
+{
+    struct ibv_cq *cq = ibv_create_cq(p.ctx, wrong ? 1 : 40, NULL, NULL, 0);
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq, .recv_cq = cq, .cap = {4, (uint32_t)cq->cqe + (wrong ? 1 : 0), 1, 1, 0}, .qp_type = IBV_QPT_RC};
+    struct ibv_qp *qp = ibv_create_qp(p.pd, &init);
+    need(qp && vt_to_init(qp) == 0);
+    for (uint32_t i = 0; i < (uint32_t)cq->cqe + (wrong ? 1 : 0); i++) {
+        struct ibv_sge s = vt_sge(&p, i * 8, 8);
+        struct ibv_recv_wr wr = {.sg_list = &s, .num_sge = 1}, *bad;
+        need(ibv_post_recv(qp, &wr, &bad) == 0);
+    }
+    need(ibv_destroy_qp(qp) == 0 && ibv_destroy_cq(cq) == 0);
+}
+
+static void after_error(void)
+{
+    struct ibv_sge s = vt_sge(&p, 0, 8);
+    struct ibv_send_wr wr = {.sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {(uintptr_t)p.buf, 0x7}},
+                       *bad;
+    need(ibv_post_send(p.qp[0], &wr, &bad) == 0 && take(p.scq).status == IBV_WC_REM_ACCESS_ERR);
+    if (!wrong) {
+        need(vt_to_state(p.qp[0], IBV_QPS_RESET) == 0 && vt_to_state(p.qp[1], IBV_QPS_RESET) == 0);
+        vt_connect(&p);
+    }
+    need(write_to(0, 8192, 8, IBV_SEND_SIGNALED) == 0);
+    need((take(p.scq).status == IBV_WC_SUCCESS) == !wrong);
+}
+
+static void busy(void)
+{
+    struct ibv_pd *pd = ibv_alloc_pd(p.ctx);
+    struct ibv_mr *mr = ibv_reg_mr(pd, p.buf, 4096, 0);
+    need(mr && ibv_dealloc_pd(pd) == EBUSY && ibv_dereg_mr(mr) == 0);
+    if (!wrong)
+        need(ibv_dealloc_pd(pd) == 0);
+}
+
+static void left(void)
+{
+}
+
+static void forked(void)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct ibv_wc wc;
+        if (wrong)
+            ibv_poll_cq(p.scq, 1, &wc);
+        _exit(0);
+    }
+    need(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(void);
+} rules[] = {
+    {"send-buffer", send_buffer},
+    {"send-buffer-long", send_buffer_long},
+    {"overlap", overlap},
+    {"dereg", dereg},
+    {"dead-key", dead_key},
+    {"read-fence", read_fence},
+    {"lost-event", lost_event},
+    {"unacked", unacked},
+    {"unsignaled", unsignaled},
+    {"cq-size", cq_size},
+    {"after-error", after_error},
+    {"busy", busy},
+    {"left", left},
+    {"fork", forked},
+};
+
+int main(int argc, char **argv)
+{
+    const struct ibv_qp_cap cap = {16, 16, 1, 1, 0};
+    if (argc != 3)
+        return 2;
+    wrong = strcmp(argv[2], "wrong") == 0;
+    vt_pair_make(&p, vt_open(), &cap);
+    vt_connect(&p);
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if (strcmp(rules[i].name, argv[1]) == 0)
+            rules[i].make();
+    }
+    if (!wrong || strcmp(argv[1], "left") != 0)
+        need(vt_pair_end(&p) && ibv_close_device(p.ctx) == 0);
+    return vt_failed;
+}
