@@ -7,6 +7,7 @@
 #include "src/check/completion.h"
 #include "src/check/finding.h"
 #include "src/check/post.h"
+#include "src/check/wr.h"
 
 #define CONTEXTS_MAX 64u
 
@@ -177,13 +178,14 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 /* --- objects ----------------------------------------------------------------------------------- */
 
-void context_made_qp(struct ibv_qp *qp, bool all_signaled, bool blind, const void *where)
+void context_made_qp(struct ibv_qp *qp, bool all_signaled, bool extended, const void *where)
 {
     records_lock();
     struct qp_record *q = record_add_qp(qp, where);
     if (q) {
         q->all_signaled = all_signaled;
-        q->blind = blind;
+        if (extended)
+            wr_replace(qp);
     }
     records_unlock();
 }

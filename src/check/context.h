@@ -14,8 +14,9 @@ void context_closing(struct ibv_context *context);
 /* The call failed. */
 void context_not_closed(struct ibv_context *context);
 
-/* New objects, of whatever call. NULL: there is none. all_signaled: sq_sig_all. */
-void context_made_qp(struct ibv_qp *qp, bool all_signaled, bool blind, const void *where);
+/* New objects, of whatever call. NULL: there is none. all_signaled: sq_sig_all. extended: with
+ * send_ops_flags. */
+void context_made_qp(struct ibv_qp *qp, bool all_signaled, bool extended, const void *where);
 void context_made_cq(struct ibv_cq *cq, const void *where);
 void context_made_srq(struct ibv_srq *srq, const void *where);
 

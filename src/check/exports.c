@@ -9,6 +9,7 @@
 #include "src/check/finding.h"
 #include "src/check/next.h"
 #include "src/check/records.h"
+#include "src/check/wr.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -235,6 +236,10 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
     int rc = NEXT(ibv_destroy_qp, qp);
 
+    records_lock();
+    if (rc == 0)
+        wr_forget(qp);
+    records_unlock();
     destroyed(KIND_QP, qp, rc, CALLER);
     return rc;
 }

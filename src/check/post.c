@@ -145,13 +145,13 @@ static struct request *last(struct request_queue *queue)
     return TAILQ_LAST(queue, request_queue);
 }
 
-void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int rc, const void *where)
+void post_last_refused(struct qp_record *q, unsigned n, int rc, const void *where)
 {
     struct cq_record *cq = record_find(KIND_CQ, q->qp->send_cq, where);
     const struct request *r;
     bool signaled = false;
 
-    for (; bad && last(&q->sends); bad = bad->next) {
+    for (; n && last(&q->sends); n--) {
         if (last(&q->sends)->signaled)
             expect_less(cq);
         request_remove(&q->sends, last(&q->sends));
@@ -164,6 +164,15 @@ void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int 
             "QP 0x%x: the send queue is full of requests without IBV_SEND_SIGNALED: no completion will come to make "
             "room",
             q->qp->qp_num);
+}
+
+void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int rc, const void *where)
+{
+    unsigned n = 0;
+
+    for (; bad; bad = bad->next)
+        n++;
+    post_last_refused(q, n, rc, where);
 }
 
 void post_receives(struct request_queue *queue, const void *owner, struct cq_record *cq, const struct ibv_recv_wr *wr,

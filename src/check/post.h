@@ -11,6 +11,9 @@ void post_sends(struct qp_record *q, const struct ibv_send_wr *wr, const void *w
 /* The library refused bad and those after it, with this error. */
 void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int rc, const void *where);
 
+/* The library refused the last n. */
+void post_last_refused(struct qp_record *q, unsigned n, int rc, const void *where);
+
 /* Receive requests of a QP or of a shared queue. */
 void post_receives(struct request_queue *queue, const void *owner, struct cq_record *cq, const struct ibv_recv_wr *wr,
                    const void *where);

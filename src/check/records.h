@@ -48,7 +48,6 @@ struct qp_record {
         uint64_t qpn;
     } number;
     UT_hash_handle by_number;
-    bool blind; /* the checker does not see its sends (ibv_wr_*) */
     bool all_signaled; /* sq_sig_all */
     bool failed; /* a completion said so */
     struct request_queue sends, receives;

@@ -35,6 +35,13 @@ out=$(check --check "$mistakes" send-buffer-long wrong)
     fail "a long buffer: $out"
 has "number" "$(check --check "$mistakes" unsignaled wrong)" "the send queue is full of requests without IBV_SEND_SIGNALED"
 
+# Requests that ibv_wr_* built.
+is "ibv_wr_*, right" "$(check --check "$mistakes" send-buffer-wr right)" "pumice: check: no findings"
+out=$(check --check "$mistakes" send-buffer-wr wrong)
+has "ibv_wr_*" "$out" "the buffer of the RDMA WRITE with wr_id 9 changed before its completion was polled: bytes 57 to 57 of 100"
+has "ibv_wr_*, the place" "$out" "in send_buffer_wr, tests/verbs/checker/mistakes.c:"
+is "ibv_wr_*, findings" "$(grep -cE '^  [a-z-]+: ' <<<"$out")" 1
+
 # Exit codes and reports.
 timeout 60 "$pumice" run --check --check-fail "$mistakes" overlap wrong 2>/dev/null; is "--check-fail" $? 124
 timeout 60 "$pumice" run --check --check-fail "$mistakes" overlap right 2>/dev/null; is "--check-fail, no findings" $? 0

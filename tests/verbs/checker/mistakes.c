@@ -60,6 +60,42 @@ static void send_buffer_long(void)
     need(write_to(0, 32768, 8, IBV_SEND_SIGNALED) == 0 && take(p.scq).status == IBV_WC_SUCCESS);
 }
 
+/* The same with ibv_wr_*: inline data are copied at once, others are not. */
+static void send_buffer_wr(void)
+{
+    struct ibv_qp_init_attr_ex init = {.send_cq = p.scq,
+                                       .recv_cq = p.rcq,
+                                       .cap = {16, 16, 2, 1, 64},
+                                       .qp_type = IBV_QPT_RC,
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                       .pd = p.pd,
+                                       .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE};
+    struct ibv_qp *qp = ibv_create_qp_ex(p.ctx, &init);
+    union ibv_gid gid = vt_gid(p.ctx);
+    struct ibv_qp_ex *x = qp ? ibv_qp_to_qp_ex(qp) : NULL;
+    need(x && vt_to_init(qp) == 0 && vt_to_rtr_at(qp, qp->qp_num, &gid) == 0 && vt_to_rts(qp) == 0);
+    const struct ibv_sge list[2] = {vt_sge(&p, 0, 50), vt_sge(&p, 1000, 50)};
+    ibv_wr_start(x);
+    ibv_wr_rdma_write(x, p.mr->rkey, (uintptr_t)p.buf + 9000); /* given up */
+    ibv_wr_set_sge(x, p.mr->lkey, (uintptr_t)p.buf, 500);
+    ibv_wr_abort(x);
+    ibv_wr_start(x);
+    x->wr_id = 8;
+    x->wr_flags = 0;
+    ibv_wr_rdma_write(x, p.mr->rkey, (uintptr_t)p.buf + 9000);
+    ibv_wr_set_inline_data(x, p.buf + 2000, 20);
+    x->wr_id = 9;
+    x->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_rdma_write(x, p.mr->rkey, (uintptr_t)p.buf + 8192);
+    ibv_wr_set_sge_list(x, 2, list);
+    need(ibv_wr_complete(x) == 0);
+    p.buf[2000]++;
+    p.buf[300]++;
+    if (wrong)
+        p.buf[1007]++;
+    need(take(p.scq).status == IBV_WC_SUCCESS && ibv_destroy_qp(qp) == 0);
+}
+
 static void overlap(void)
 {
     need(vt_recv(&p, 1, 1, 0, 1000) == 0 && vt_recv(&p, 1, 2, wrong ? 999 : 1000, 1000) == 0);
@@ -212,6 +248,7 @@ static const struct {
 } rules[] = {
     {"send-buffer", send_buffer},
     {"send-buffer-long", send_buffer_long},
+    {"send-buffer-wr", send_buffer_wr},
     {"overlap", overlap},
     {"dereg", dereg},
     {"dead-key", dead_key},
