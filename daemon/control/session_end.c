@@ -18,6 +18,10 @@
 #include "daemon/threads/fd_closer.h"
 #include "daemon/threads/memory_trim.h"
 
+/* The pause between two slices. Linux frees what belongs to closed files and unmapped memory a moment later, for all at once,
+ * and takes the time from the thread that runs then: without pauses, up to 4 ms in one go for 16,384 QPs. */
+#define PAUSE_NS (7 * SLICE_NS)
+
 static void free_mr(struct session *s, struct mr *mr)
 {
     mr_deregister(s->device->engine, mr->key);
@@ -85,8 +89,10 @@ static void finish(struct session *s)
 
     if (s->ending)
         TAILQ_REMOVE(&d->ending, s, ending_link);
-    if (TAILQ_EMPTY(&d->ending))
+    if (s->ending && TAILQ_EMPTY(&d->ending)) {
         ev_idle_stop(d->loop, &d->ends);
+        memory_trim_hold(false);
+    }
     TAILQ_REMOVE(&d->sessions, s, link);
     d->num_sessions--;
     log_info("session %u (%s, pid %d) ended", s->number, s->comm, (int)s->cred.pid);
@@ -104,6 +110,9 @@ static void on_idle(struct ev_loop *loop, ev_idle *w, int revents)
 
     (void)loop;
     (void)revents;
+    if (clock_ns() < d->ends_at)
+        return;
+    d->ends_at = slice.end + PAUSE_NS;
     while ((s = TAILQ_FIRST(&d->ending)) != NULL) {
         bool more;
 
@@ -138,6 +147,7 @@ void session_end(struct session *s)
         ev_set_priority(&d->ends, EV_MAXPRI);
         d->ends.data = d;
         ev_idle_start(d->loop, &d->ends);
+        memory_trim_hold(true);
     }
     s->ending = true;
     TAILQ_INSERT_TAIL(&d->ending, s, ending_link);

@@ -152,6 +152,7 @@ struct device {
     ev_check wakes; /* called after that */
     struct wait_limit wait_limit;
     ev_idle ends; /* active while `ending` is not empty */
+    uint64_t ends_at; /* when the next slice of these ends may begin */
     int timer_fd; /* CLOCK_MONOTONIC; armed only while the loop sleeps */
     int port_fd; /* rtnetlink; negative: none */
     uint64_t now; /* time of the current pass */

@@ -9,13 +9,20 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#define HELD_MOST_S 60 /* a hold longer than this counts no more */
+
 static atomic_flag pending = ATOMIC_FLAG_INIT;
+static _Atomic unsigned holds;
 
 static void *run(void *arg)
 {
+    unsigned s = 0;
+
     (void)arg;
     prctl(PR_SET_NAME, "memory-trim");
-    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    do
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    while (atomic_load(&holds) && ++s < HELD_MOST_S);
     atomic_flag_clear(&pending);
     malloc_trim(0);
     return NULL;
@@ -37,4 +44,9 @@ void memory_trim_later(void)
         atomic_flag_clear(&pending);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
+}
+
+void memory_trim_hold(bool hold)
+{
+    atomic_fetch_add(&holds, hold ? 1u : -1u);
 }

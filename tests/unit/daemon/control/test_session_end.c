@@ -44,7 +44,7 @@ Test(session_end, others_carry_messages_between_the_slices)
     struct session *big = crowd(3000), *small = fixture_session(&f);
     uint32_t pd = fixture_pd(&f, small);
     uint32_t key = fixture_mr(&f, small, pd, memory, sizeof(memory), ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE);
-    unsigned slices = 0, messages = 0;
+    unsigned turns = 0, slices = 0, messages = 0;
     struct fixture_cq cq;
     struct fixture_qp a, b;
     struct pm_cqe e = {0};
@@ -60,8 +60,8 @@ Test(session_end, others_carry_messages_between_the_slices)
         uint32_t before = big->qps.count;
 
         ev_run(f.device->loop, EVRUN_NOWAIT);
-        cr_assert(f.device->num_sessions == 1 || big->qps.count < before, "a slice freed nothing");
-        slices++;
+        slices += f.device->num_sessions == 1 || big->qps.count < before; /* otherwise a pause */
+        turns++;
         fixture_wqe(&a, WR_RDMA_WRITE, key, memory, memory + 2048, 64);
         fixture_post_send(small, &a);
         for (unsigned i = 0; i < 1000 && !fixture_poll(&cq, &e); i++)
@@ -69,7 +69,8 @@ Test(session_end, others_carry_messages_between_the_slices)
         messages += e.status == WC_SUCCESS;
     }
     cr_expect_gt(slices, 2, "3000 queue pairs were freed in %u slices", slices);
-    cr_expect_eq(messages, slices);
+    cr_expect_gt(turns, slices, "no pause");
+    cr_expect_eq(messages, turns);
     cr_expect(TAILQ_EMPTY(&f.device->ending));
     cr_expect_eq(small->qps.count, 2);
 }
@@ -83,8 +84,10 @@ Test(session_end, sessions_take_turns)
     session_end(big);
     session_end(small);
     while (f.device->num_sessions == 2) {
+        uint32_t before = big->qps.count;
+
         ev_run(f.device->loop, EVRUN_NOWAIT);
-        slices++;
+        slices += big->qps.count < before;
     }
     cr_expect_leq(slices, 2);
     cr_expect_eq(TAILQ_FIRST(&f.device->sessions), big);
