@@ -43,7 +43,7 @@ static void write_own(struct tm_pair *p)
 
 /* How often the exchange may be repeated until the program has posted WRITEs in time. While this process does not run, it posts none, but
  * the rendezvous go on. */
-#define TRIES 10
+#define TRIES 100
 
 /* Returns whether a WRITE was complete, and posts the next one. */
 static bool next_own(struct tm_pair *p, bool more)
@@ -112,8 +112,10 @@ static void test(struct ibv_context *a, struct ibv_context *b)
         return;
     }
     /* The first WRITEs were there before the rendezvous, so there must be more. */
-    for (int i = 0; i < TRIES && writes < 2 * OWN; i++)
+    for (int i = 0; i < TRIES && writes < 2 * OWN; i++) {
         writes = exchange(a, b);
+        usleep(1000 * (i % 10)); /* so that they do not all begin at the same moment of a time slice */
+    }
     ok(writes >= 2 * OWN, "and the WRITEs that the program posts meanwhile go on");
 }
 
