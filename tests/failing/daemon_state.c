@@ -81,12 +81,13 @@ static unsigned count_objects(const json_t *status)
     return n;
 }
 
-static unsigned count_files(pid_t pid)
+/* Entries of a directory of /proc/PID. */
+static unsigned count_entries(pid_t pid, const char *name)
 {
     char path[64];
     unsigned n = 0;
 
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     DIR *d = opendir(path);
     while (d && readdir(d))
         n++;
@@ -117,7 +118,8 @@ bool daemon_state_read(const char *socket, pid_t pid, struct daemon_state *out)
         return false;
     out->objects = count_objects(status);
     json_decref(status);
-    out->descriptors = count_files(pid);
+    out->descriptors = count_entries(pid, "fd");
+    out->threads = count_entries(pid, "task");
     out->mappings = count_lines(pid);
     return true;
 }

@@ -10,6 +10,7 @@ struct daemon_state {
     unsigned objects; /* sessions, queue pairs and so on, of all devices */
     unsigned descriptors; /* open files */
     unsigned mappings; /* lines of /proc/PID/maps */
+    unsigned threads;
 };
 
 /* Asks for the status, as a program does. 0: it came. Or the error of the reply; EPIPE: the daemon has closed the
