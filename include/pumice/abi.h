@@ -37,6 +37,8 @@
 #define PM_ENV_AUTOSTART "PUMICE_AUTOSTART"
 /* Not empty: the client library prints why the daemon refused a request. */
 #define PM_ENV_VERBOSE "PUMICE_VERBOSE"
+/* "1": datagram rsockets of librdmacm work, although they ask for what no RoCE device gives them. */
+#define PM_ENV_DATAGRAM_RSOCKETS "PUMICE_DATAGRAM_RSOCKETS"
 /* "off": registered memory stays in small pages. */
 #define PM_ENV_HUGE_PAGES "PUMICE_HUGE_PAGES"
 #define PM_SOCKET_NAME "pumiced.sock"

@@ -48,6 +48,12 @@ def listens(status, port):
     return any(listener["port"] == port for listener in status.get("cm", {}).get("listeners", []))
 
 
+def is_bound(port):
+    """Whether a UDP socket of this machine has the port: a datagram server of librdmacm takes its first messages there."""
+    with open("/proc/net/udp", encoding="ascii") as table:
+        return any(line.split()[1].endswith(f":{port:04X}") for line in table.readlines()[1:])
+
+
 def wait_ready(process, host, ready, port):
     """Until the client may start."""
     kind, _, other = ready.partition(":")
@@ -55,7 +61,7 @@ def wait_ready(process, host, ready, port):
     end = time.monotonic() + LISTEN_SECONDS
     if kind == "tcp":
         labs.wait_listening(process, port)
-    while kind == "cm" and not listens(host.status(), port):
+    while (kind == "cm" and not listens(host.status(), port)) or (kind == "udp" and not is_bound(port)):
         if not process.alive() or time.monotonic() > end:
             raise labs.Trouble(f"the server does not listen on port {port}" + told(process))
         time.sleep(0.02)

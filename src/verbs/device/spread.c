@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "src/verbs/device/spread.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/verbs/base/caller.h"
 #include "src/verbs/session/autostart.h"
 #include "src/verbs/session/session.h"
 #include "src/verbs/session/session_path.h"
-
-static bool is_rdmacm(const void *caller)
-{
-    Dl_info info;
-    return dladdr(caller, &info) != 0 && info.dli_fname && strstr(info.dli_fname, "/librdmacm.so");
-}
 
 /* Asks the daemon for the turn of this process. Without an answer it is 0. */
 static uint32_t ask_turn(const char *path)
@@ -49,7 +43,7 @@ void vb_spread_choose(struct pm_list_rep *rep, uint32_t *first, const char *path
 {
     const char *spread = getenv(PM_ENV_SPREAD);
     *first = 0;
-    if (rep->num < 2 || !spread || strcmp(spread, "1") != 0 || is_rdmacm(caller))
+    if (rep->num < 2 || !spread || strcmp(spread, "1") != 0 || vb_called_by_librdmacm(caller))
         return;
     long rank = vb_session_rank_on_host();
     *first = (rank >= 0 ? (uint32_t)rank : turn_of_process(path)) % rep->num;

@@ -3,12 +3,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/verbs/base/gid.h"
 #include "src/verbs/device/gid_table.h"
+#include "src/verbs/shim/datagram_rsockets.h"
 
 int vb_ah_to_av(const struct ibv_ah_attr *attr, struct pm_av *av)
 {
@@ -65,15 +67,37 @@ static const char *unreachable(const uint8_t sgid[16], const uint8_t dgid[16])
     return NULL;
 }
 
+/* Each datagram rsocket has an address handle of its own port, by LID alone. If the user allows them, the LID 0, which
+ * every RoCE port has, leads to the first GID of the port. Fills in *full. */
+static bool complete_own(struct ibv_pd *pd, const struct ibv_ah_attr *attr, struct ibv_ah_attr *full)
+{
+    struct pm_query_gid_rep gid;
+    if (attr->is_global || attr->dlid != 0 || !vb_datagram_rsockets())
+        return false;
+    *full = *attr;
+    memset(&full->grh, 0, sizeof(full->grh));
+    if (vb_query_gid_entry(vb_ctx(pd->context), attr->port_num, 0, &gid) != 0)
+        return false;
+    memcpy(full->grh.dgid.raw, gid.gid, sizeof(full->grh.dgid.raw));
+    full->is_global = 1;
+    return true;
+}
+
 VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     struct pm_query_gid_rep gid;
+    struct ibv_ah_attr full;
     struct pm_av av;
     const char *why = NULL;
+    if (complete_own(pd, attr, &full))
+        attr = &full;
     int rc = vb_ah_to_av(attr, &av);
     if (rc) {
         explain(attr, NULL,
-                attr->is_global ? "the device has port 1 only" : "RoCE addresses need a GRH (is_global = 1)");
+                attr->is_global
+                    ? "the device has port 1 only"
+                    : "RoCE addresses need a GRH (is_global = 1); datagram rsockets need " PM_ENV_DATAGRAM_RSOCKETS
+                      "=1");
         return vb_null(rc);
     }
     rc = vb_query_gid_entry(vb_ctx(pd->context), attr->port_num, attr->grh.sgid_index, &gid);

@@ -152,3 +152,18 @@ VB_EXPORT void freeifaddrs(struct ifaddrs *list)
     free(x);
     VB_NEXT(freeifaddrs)(list);
 }
+
+bool vb_loopback_device_address(struct in_addr *address)
+{
+    struct extension *x = calloc(1, sizeof(*x));
+    bool found = false;
+    if (x)
+        add_devices(x);
+    for (size_t i = 0; x && i < x->count && !found; i++) {
+        found = x->entries[i].address.any.sa_family == AF_INET;
+        if (found)
+            *address = x->entries[i].address.v4.sin_addr;
+    }
+    free(x);
+    return found;
+}

@@ -8,5 +8,10 @@
 #define PUMICE_SRC_VERBS_SHIM_INTERFACE_ADDRESSES_H
 
 #include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+
+/* The first IPv4 address that a device has on the loopback interface. False if there is none. */
+bool vb_loopback_device_address(struct in_addr *address);
 
 #endif

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +30,8 @@ char *__realpath_chk(const char *path, char *resolved, size_t size); /* no heade
     X(openat) X(access) X(readlink) X(statx) X(fstat) X(fstat64) X(fstatat) X(fstatat64) X(read) X(pread) X(pread64) \
     X(write) X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) \
     /* these may be looked up */ \
-    X(opendir) X(fopen) X(fopen64) X(realpath) X(__realpath_chk) X(mallopt) X(getifaddrs) X(freeifaddrs)
+    X(opendir) X(fopen) X(fopen64) X(realpath) X(__realpath_chk) X(mallopt) X(getifaddrs) X(freeifaddrs) \
+    X(connect)
 // clang-format on
 
 struct vb_next {

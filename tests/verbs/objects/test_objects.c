@@ -230,6 +230,15 @@ static void address_handles(void)
     a.grh.sgid_index = vt_gid_index(vt_ctx), a.is_global = 0;
     if (vt_port_attr(vt_ctx).link_layer == IBV_LINK_LAYER_ETHERNET)
         ok(vt_none(ibv_create_ah(pd, &a), EINVAL), "without GRH: EINVAL");
+    if (vt_own("the setting for datagram rsockets")) {
+        a.dlid = 0;
+        setenv("PUMICE_DATAGRAM_RSOCKETS", "1", 1);
+        ah = ibv_create_ah(pd, &a);
+        ok(ah && ibv_destroy_ah(ah) == 0, "without GRH, where datagram rsockets are allowed: the port itself");
+        a.dlid = 1;
+        ok(vt_none(ibv_create_ah(pd, &a), EINVAL), "but not another LID: EINVAL");
+        unsetenv("PUMICE_DATAGRAM_RSOCKETS");
+    }
     ok(ibv_dealloc_pd(pd) == 0, "nothing of it is left");
 }
 
