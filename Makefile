@@ -433,6 +433,11 @@ test-mpi-long: deps-mpi
 
 # Programs that connect by rdma_cm: rdmacm-utils, perftest -R, qperf, libfabric, UCX, fio, rsockets. `make test` runs some of these
 # cases, this runs all of them. RDMACM_ARGS: options of tests/rdmacm/run.py.
+# Whether the tests of features notice a missing feature: plants faults in a copy of the source tree.
+.PHONY: test-can-fail
+test-can-fail: deps-test
+	+@BUILD=$(BUILD) tests/can_fail.sh $(CAN_FAIL_ARGS)
+
 .PHONY: test-rdmacm
 test-rdmacm: deps-test
 	$(SUBMAKE) all $(RDMACM_BIN)
@@ -655,6 +660,7 @@ help:
 	@echo 'make test-rxe       beside the soft-RoCE of a Linux kernel in a virtual machine (some twenty minutes; RXE_ARGS: tests/rxe/run.py --help)'
 	@echo 'make test-mpi       Open MPI, MPICH and UCX on Pumice (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
 	@echo 'make test-rdmacm    programs that connect by rdma_cm (about an hour; RDMACM_ARGS: tests/rdmacm/run.py --help)'
+	@echo 'make test-can-fail  plants faults that the tests of features must see (a quarter of an hour)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall removes it'
 	@echo 'make deb            Debian packages, in build/deb'
 	@echo 'make bench          measures Pumice and its alternatives side by side'

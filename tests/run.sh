@@ -288,6 +288,7 @@ stage_check()
     try check/pure tests/check_pure.py --core "$BUILD/lib/libcore.a" --wire "$BUILD/lib/libwire.a"
     try check/pure_can_fail tests/check_pure_can_fail.sh
     try check/faults tests/sim/can_fail.sh --texts
+    try check/feature_faults tests/can_fail.sh --texts
     try check/totals tests/check_totals.sh
     try check/spdx tests/check_spdx.sh
     try check/format tests/check_format.sh

@@ -106,3 +106,29 @@ Test(counter_name, other_names_have_no_counter)
     for (unsigned i = 0; i < sizeof(no) / sizeof(no[0]); i++)
         cr_expect_not(counter_name_value(no[i], &e, &io, &v), "'%s'", no[i]);
 }
+
+/* Each packet that a device has sent belongs to one class; probes and management datagrams are counted apart. */
+Test(counter_name, each_packet_has_one_class)
+{
+    const struct engine_counters e = {.sent_pkts = 1000,
+                                      .acks_sent = 100,
+                                      .sent_naks = 20,
+                                      .np_cnp_sent = 3,
+                                      .sent_responses = 200,
+                                      .fast_retrans = 10,
+                                      .probe_retrans = 5,
+                                      .timeout_retrans = 4,
+                                      .rnr_retrans = 1};
+    const struct io_counters io = {0};
+    json_t *o = json_object(), *classes;
+
+    counter_name_add(o, &e, &io, true);
+    classes = json_object_get(o, "tx_classes");
+    cr_expect_eq(json_integer_value(json_object_get(classes, "ack")), 100);
+    cr_expect_eq(json_integer_value(json_object_get(classes, "nak")), 20);
+    cr_expect_eq(json_integer_value(json_object_get(classes, "cnp")), 3);
+    cr_expect_eq(json_integer_value(json_object_get(classes, "response")), 200);
+    cr_expect_eq(json_integer_value(json_object_get(classes, "retransmission")), 20);
+    cr_expect_eq(json_integer_value(json_object_get(classes, "request")), 1000 - 100 - 20 - 3 - 200 - 20);
+    json_decref(o);
+}

@@ -1,0 +1,136 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Shows that the tests through the verbs API and the command line can fail: puts one deliberate fault after the other into a copy of the source
+# tree and demands that the test of that feature fails. Prints a table; exit code 1 if a fault gets away, or if the text that it replaces
+# is not exactly once in its file. Takes about a quarter of an hour. (tests/sim/can_fail.sh does the same for the simulator.)
+# Usage: tests/can_fail.sh [FAULT...]     from the environment: BUILD, CC
+#        tests/can_fail.sh --texts        only checks that the text of each fault is in its file once; takes a second
+set -u
+cd "$(dirname "$0")/.." || exit 1
+BUILD=$(realpath "${BUILD:-build}")
+tree=$BUILD/can_fail
+missed=0
+texts=false
+if [ "${1:-}" = --texts ]; then
+    texts=true
+    shift
+fi
+wanted=" $* "
+
+# Prints file $2 with text $3 replaced by $4; fails if the text is not in it exactly once.
+mutate()
+{
+    FROM=$3 TO=$4 perl -0777 -pe '$n = s/\Q$ENV{FROM}\E/$ENV{TO}/g; END { exit($n == 1 ? 0 : 1) }' "$2" && return
+    echo "$1: the text to be replaced is not exactly once in $2" >&2
+    return 1
+}
+
+build()
+{
+    # Faults leave unused functions and variables.
+    make -s -C "$tree" -j"$(nproc)" ${CC:+CC="$CC"} WARN=-w all tests >"$tree.log" 2>&1
+}
+
+run() # STAGE TEST
+{
+    ( cd "$tree" && LANES=1 BUILD='' TEST_TIMEOUT=120 ONLY="$1/$2" tests/run.sh "${1%%/*}" >"$tree.log" 2>&1 )
+}
+
+# fault NAME STAGE/FOLDER TEST FILE FROM TO
+fault()
+{
+    [[ $wanted == "  " || $wanted == *" $1 "* ]] || return
+    if $texts; then
+        mutate "$1" "$4" "$5" "$6" >/dev/null || missed=$((missed + 1))
+        return
+    fi
+    local seen
+    if ! mutate "$1" "$4" "$5" "$6" >"$tree/$4" || ! build; then
+        seen="NOT BUILT, see $tree.log"
+    elif run "$2" "$3"; then
+        seen=MISSED
+    else
+        seen=$(grep -m1 -E '^ *not ok|FAIL|assert|Assertion' "$tree/build/log/$(basename "$3")"* 2>/dev/null | sed 's/^[^:]*://' | cut -c 1-90)
+        seen=${seen:-$(grep -m1 -E ' (FAILED|failed)' "$tree.log" | cut -c 1-90)}
+    fi
+    printf '%-16s %-44s %s\n' "$1" "$2/$3" "$seen"
+    [[ $seen != MISSED && $seen != NOT\ BUILT* ]] || missed=$((missed + 1))
+    cp "$4" "$tree/$4"
+}
+
+if ! $texts; then
+    rm -rf "$tree"
+    mkdir -p "$tree"
+    git ls-files -z | xargs -0 cp --parents -t "$tree" || exit 1
+    build || { cat "$tree.log"; exit 1; }
+    printf '%-16s %-44s %s\n' fault test "what was seen first"
+fi
+
+# --- counters, settings and commands
+fault LOG_ONCE unit/daemon/objects/srq test_tm_srq daemon/objects/srq/tm_srq.c 'q->tm.odd_count_logged = true;' ''
+fault MAX_RESENDS unit/core/base test_scheduler daemon/core/requester/burst.c 'UINT32_MAX : qp->e->cfg.max_resends;' 'UINT32_MAX : UINT32_MAX;'
+fault TX_CLASSES unit/daemon/monitor test_counter_names daemon/monitor/counter_names.h 'e->sent_pkts - e->acks_sent - e->sent_naks' 'e->sent_pkts - e->acks_sent'
+fault CREDITS verbs/datapath test_credits+credits daemon/core/requester/credits.c 'c->begun == c->done : req_credits_left(c) > 0' 'true : true'
+fault ENVIRONMENT unit/daemon test_option_table daemon/environment.c 'return getenv(name);' 'return NULL;'
+fault AUTOSTART verbs/life test_reopen src/verbs/session/autostart.c 'strcmp(v, "1") == 0 &&' 'strcmp(v, "1") == 2 &&'
+fault RES_PID e2e/cli res src/cmd/rdma/rows.c 'copy(row, "pid", s, "pid");' ''
+fault KILLS verbs/life test_kills daemon/objects/qp/xrc_target.c 'if (--x->opens == 0)' 'if (--x->opens == 77)'
+
+# --- tag matching
+fault DEL_CONSUMED verbs/tag_matching test_tm_del daemon/core/tm/tag_list.c 'return TM_WHY_CONSUMED;' 'return TM_WHY_NONE;'
+fault DEL_NEVER verbs/tag_matching test_tm_del daemon/core/tm/tag_list.c 'tm_list_remove(&tm->list, e);
+    e->state = TM_FREE;' ''
+fault EAGER_LENGTH verbs/tag_matching test_tm_errors daemon/core/responder/tm_receive.c 'if (len > r->remaining)
+        return V_LENGTH;' 'if (len > r->remaining)
+        len = r->remaining;'
+fault ENTRY_LKEY verbs/tag_matching test_tm_errors daemon/core/responder/tm_receive.c 'qp->resp.received, len, ACCESS_LOCAL_WRITE)' 'qp->resp.received, len, 0)'
+fault READ_LKEY verbs/tag_matching test_tm_errors daemon/core/requester/rendezvous.c 'tm_complete_entry(qp, &rx, status, now);' ''
+fault FIN_ORDER verbs/tag_matching test_tm_fins daemon/core/requester/rendezvous.c 'r->offload_reads--;
+        queue_fin(qp, &rx);' 'r->offload_reads--;
+        static struct tm_rx kept;
+        static int ended;
+        if (ended++ == 0)
+            kept = rx;
+        else
+            queue_fin(qp, &rx);
+        if (ended == 2)
+            queue_fin(qp, &kept);'
+fault FIN_EARLY verbs/tag_matching test_tm_fins daemon/core/requester/rendezvous.c 'queue_read(qp, e);
+            continue;' 'queue_read(qp, e); queue_fin(qp, &e->rx);
+            continue;'
+
+# --- XRC and windows
+fault XRC_BIND verbs/datapath test_xrc_windows daemon/core/memory/key.c 'return k->kind == KEY_WINDOW_2 && k->mw.qpn != qpn ? NULL : k;' 'return k;'
+fault XRC_NUMBER verbs/wire test_xrc_wire daemon/core/responder/xrc.c 'if (r->message && p->srqn != r->srqn)' 'if (false)'
+fault XRC_DESTROYED verbs/wire test_xrc_wire daemon/core/responder/xrc.c 'if (!srq || srq->xrcd != qp->xrcd) {' 'if (!srq) return V_DROP; if (srq->xrcd != qp->xrcd) {'
+fault XRC_MAKER verbs/life test_xrc_maker daemon/objects/qp/xrc_target.c 'if (--x->opens == 0)' 'if (--x->opens == 77)'
+
+# --- layouts
+fault LAST_WINS verbs/layout test_layout_rules daemon/core/memory/layout.c 'return add(end, e->length);' 'return false;'
+fault INNER_KEY verbs/layout test_layout_rules daemon/core/memory/key.c 'const struct mkey *k = key_find(t, e->object);
+    return k && (k->kind == KEY_REGION || (k->mw.region && k->serial == e->serial)) ? k : NULL;' 'const struct mkey *k = key_find_index(t, e->object);
+    return k;'
+fault LAYOUT_QP verbs/layout test_layout_rules daemon/core/memory/mw.c 'mw->mw.qpn = by->qpn;' 'mw->mw.qpn = 0;'
+fault MILLION verbs/layout test_layout_million daemon/core/memory/key.c 'if (!k || !grants(k, pd, access))' 'static unsigned uses; if (!k || ++uses > 100000 || !grants(k, pd, access))'
+
+# --- reliable connections, packet by packet
+fault ACK_EACH verbs/datapath test_ack_counts daemon/core/responder/receive.c '} else if (psn_diff(p->psn, qp->resp.plain_psn) <= 0) { /* else' '} else if (false) { /* else'
+fault NAK_ONCE verbs/wire test_responder_wire daemon/core/responder/receive.c 'if (r->nak_sent && (r->nak_quiet || !went_back))' 'if (false)'
+fault REPLAY verbs/wire test_responder_wire daemon/core/responder/receive.c 'if (operation == OP_READ_REQUEST) {
+        repeat_read(qp, p);' 'if (operation == OP_READ_REQUEST) {'
+fault MSN verbs/wire test_responder_wire daemon/core/responder/receive.c 'r->msn = psn_add(r->msn, 1);' ''
+fault RETRY_COUNT verbs/wire test_requester_wire daemon/core/requester/retry.c 'r->retries_left--;
+    report' 'report'
+fault TIMEOUT_0 verbs/datapath test_timeouts daemon/core/requester/retry.c 'if (qp->attr.timeout && r->progress_at + req_timeout_ns(qp) <= now)' 'if (r->progress_at + req_timeout_ns(qp) <= now)'
+fault RETRIES verbs/wire test_requester_wire daemon/core/requester/retry.c 'if (r->retries_left == 0) {' 'if (r->retries_left <= 1) {'
+fault RNR_TIMER verbs/wire test_rnr_timers daemon/core/requester/ack.c 'now + rnr_timer_ns(p->aeth.syndrome & AETH_VALUE_MASK);' 'now + rnr_timer_ns(p->aeth.syndrome & AETH_VALUE_MASK) / 2;'
+
+# --- states, datagrams and congestion
+fault SQ_DRAINED verbs/datapath test_states daemon/core/requester/retire.c 'event_add(qp, EVENT_SQ_DRAINED);' ';'
+fault COMM_EST verbs/datapath test_states daemon/core/responder/receive.c 'event_add(qp, EVENT_COMM_EST);' ''
+fault STATE_TABLE verbs/objects test_qp_table daemon/core/control/qp_modify.c '[RC]       = {0,                                             DRAINED | RETRIES | QPA_MAX_RD_ATOMIC | RESPONDS},' '[RC]       = {0,                                             DRAINED | RETRIES | QPA_MAX_RD_ATOMIC},'
+fault GRH_V6 e2e/programs ipv6 wire/grh.c '6u << 28 | (uint32_t)g->traffic_class << 20' '5u << 28 | (uint32_t)g->traffic_class << 20'
+fault CNP e2e/daemon bottleneck daemon/core/path/dcqcn.c 'c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);' ''
+
+[ $missed -eq 0 ] || echo "$missed faults not caught"
+[ $missed -eq 0 ]
