@@ -135,7 +135,7 @@ $(CHECK_SO): $(call obj,$(CHECK_SRC))
 
 # `pumice layout` explains a mapping with the engine's own code, and `pumice run --check` knows the rules of the checker: these
 # modules depend on nothing else.
-$(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c src/check/rule.c) $(LIBPCAPW) $(LIBWIRE)
+$(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c src/check/base/rule.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal -lsmartcols -lelf -ldw
 
@@ -150,8 +150,10 @@ $(BUILD)/tests/unit/cmd/test_diagnose_cm: $(call obj,src/cmd/inspect/diagnose_cm
 $(BUILD)/tests/unit/cmd/test_table: $(call obj,src/cmd/common/cmd.c src/cmd/common/columns.c src/cmd/inspect/table.c)
 $(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
 # Modules of the checker.
-$(BUILD)/tests/unit/check/test_request: $(call obj,src/check/request.c src/check/fingerprint.c)
-$(BUILD)/tests/unit/check/test_fingerprint: $(call obj,src/check/fingerprint.c)
+$(BUILD)/tests/unit/check/test_request: $(call obj,src/check/objects/request.c src/check/objects/fingerprint.c)
+$(BUILD)/tests/unit/check/test_fingerprint: $(call obj,src/check/objects/fingerprint.c)
+$(BUILD)/tests/unit/check/test_trace: $(call obj,src/check/base/trace.c)
+$(BUILD)/tests/unit/check/test_reports: $(call obj,src/cmd/check/reports.c)
 $(BUILD)/tests/unit/verbs/test_poll_state: $(call obj,src/verbs/base/poll_state.c)
 $(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c src/verbs/datapath/poll_wait.c src/verbs/session/context.c)
 $(BUILD)/tests/unit/verbs/cm/test_cm_ids: $(call obj,src/verbs/cm/cm_ids.c)

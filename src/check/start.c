@@ -6,13 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/check/finding.h"
-#include "src/check/records.h"
+#include "src/check/base/finding.h"
+#include "src/check/base/report.h"
+#include "src/check/base/trace.h"
+#include "src/check/objects/records.h"
 
 static void forked(void)
 {
     records_forked();
     finding_forget();
+    report_forked();
+    trace_forked();
 }
 
 void start_check(void)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/check/rule.h"
+#include "src/check/base/rule.h"
 
 #define PAGE "docs/checks.md"
 
@@ -26,17 +26,30 @@ static json_t *place_json(const struct place *p)
                      p->function, "file", p->file, "line", p->line);
 }
 
+static json_t *calls_json(const struct calls *c)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < c->n; i++)
+        json_array_append_new(list, place_json(&c->list[i]));
+    return list;
+}
+
+static json_t *finding_json(const struct finding *f)
+{
+    json_t *other = f->other.n ? json_pack("{s:s, s:o}", "what", f->whose, "calls", calls_json(&f->other)) : NULL;
+
+    return json_pack("{s:s, s:s, s:I, s:i, s:o*, s:o, s:o*}", "rule", f->rule, "text", f->text, "count",
+                     (json_int_t)f->count, "processes", (int)f->processes, "place",
+                     f->where.n ? place_json(&f->where.list[0]) : NULL, "calls", calls_json(&f->where), "other", other);
+}
+
 static json_t *as_json(const struct findings *f)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; i < f->n; i++) {
-        const struct finding *g = &f->list[i];
-
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:i, s:o}", "rule", g->rule, "text", g->text, "count",
-                                              (json_int_t)g->count, "processes", (int)g->processes, "place",
-                                              place_json(&g->place)));
-    }
+    for (size_t i = 0; i < f->n; i++)
+        json_array_append_new(list, finding_json(&f->list[i]));
     return json_pack("{s:o}", "findings", list);
 }
 
@@ -63,17 +76,42 @@ static json_t *sarif_rules(void)
     return rules;
 }
 
+/* A stack as SARIF has it. */
+static json_t *sarif_stack(const char *message, const struct calls *c)
+{
+    json_t *frames = json_array();
+
+    for (size_t i = 0; i < c->n; i++)
+        json_array_append_new(frames, json_pack("{s:o}", "location", sarif_location(&c->list[i])));
+    return json_pack("{s:{s:s}, s:o}", "message", "text", message, "frames", frames);
+}
+
+static json_t *sarif_result(const struct finding *f)
+{
+    json_t *stacks = json_array(), *locations = json_array(), *related = NULL;
+
+    if (f->where.n) {
+        json_array_append_new(locations, sarif_location(&f->where.list[0]));
+        json_array_append_new(stacks, sarif_stack(f->text, &f->where));
+    }
+    if (f->other.n) {
+        json_t *other = sarif_location(&f->other.list[0]);
+
+        json_object_set_new(other, "message", json_pack("{s:s}", "text", f->whose));
+        related = json_pack("[o]", other);
+        json_array_append_new(stacks, sarif_stack(f->whose, &f->other));
+    }
+    return json_pack("{s:s, s:s, s:{s:s}, s:I, s:o, s:o, s:o*}", "ruleId", f->rule, "level", "error", "message", "text",
+                     f->text, "occurrenceCount", (json_int_t)f->count, "locations", locations, "stacks", stacks,
+                     "relatedLocations", related);
+}
+
 static json_t *as_sarif(const struct findings *f)
 {
     json_t *results = json_array();
 
-    for (size_t i = 0; i < f->n; i++) {
-        const struct finding *g = &f->list[i];
-
-        json_array_append_new(results, json_pack("{s:s, s:s, s:{s:s}, s:I, s:[o]}", "ruleId", g->rule, "level", "error",
-                                                 "message", "text", g->text, "occurrenceCount", (json_int_t)g->count,
-                                                 "locations", sarif_location(&g->place)));
-    }
+    for (size_t i = 0; i < f->n; i++)
+        json_array_append_new(results, sarif_result(&f->list[i]));
     return json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:o}}, s:o}]}", "$schema",
                      "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
                      "version", "2.1.0", "runs", "tool", "driver", "name", "pumice check", "rules", sarif_rules(),
@@ -101,16 +139,32 @@ static void put_escaped(FILE *out, const char *text)
     }
 }
 
+static void put_calls(FILE *out, const struct calls *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct place *p = &c->list[i];
+
+        fputs(i ? "\n  from " : "\n  in ", out);
+        put_escaped(out, p->function[0] ? p->function : p->module);
+        if (p->file[0]) {
+            fputs(", ", out);
+            put_escaped(out, p->file);
+            fprintf(out, ":%d", p->line);
+        }
+    }
+}
+
 static void put_failure(FILE *out, const struct finding *g)
 {
     fputs("    <failure message=\"", out);
     put_escaped(out, g->text);
-    fprintf(out, "\">%" PRIu64 " times, in ", g->count);
-    put_escaped(out, g->place.function[0] ? g->place.function : g->place.module);
-    if (g->place.file[0]) {
-        fputs(", ", out);
-        put_escaped(out, g->place.file);
-        fprintf(out, ":%d", g->place.line);
+    fprintf(out, "\">%" PRIu64 " times", g->count);
+    put_calls(out, &g->where);
+    if (g->other.n) {
+        fputs("\n", out);
+        put_escaped(out, g->whose);
+        fputs(":", out);
+        put_calls(out, &g->other);
     }
     fputs("</failure>\n", out);
 }

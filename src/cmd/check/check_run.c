@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/check/rule.h"
+#include "src/check/base/rule.h"
 #include "src/cmd/check/check_report.h"
 #include "src/cmd/check/findings.h"
 #include "src/cmd/common/cmd.h"
@@ -71,23 +71,36 @@ int check_prepare(const struct check_options *o, const char *libraries, const ch
     return 0;
 }
 
+static void print_calls(const struct calls *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct place *p = &c->list[i];
+        const char *word = i ? "from" : "in", *function = p->function[0] ? p->function : "?";
+
+        if (p->file[0] && p->line > 0)
+            fprintf(stderr, "    %s %s, %s:%d\n", word, function, p->file, p->line);
+        else if (p->file[0])
+            fprintf(stderr, "    %s %s, %s\n", word, function, p->file);
+        else if (p->module[0])
+            fprintf(stderr, "    %s %s, %s+0x%" PRIx64 " (no debug information)\n", word, function, p->module,
+                    p->offset);
+    }
+}
+
 static void print(const struct finding *f)
 {
-    const struct place *p = &f->place;
-    char times[64] = "", line[16] = "";
+    char times[64] = "";
 
     if (f->count > 1)
         snprintf(times, sizeof(times), " (%" PRIu64 " times)", f->count);
     if (f->count > 1 && f->processes > 1)
         snprintf(times, sizeof(times), " (%" PRIu64 " times, in %u processes)", f->count, f->processes);
-    if (p->line > 0)
-        snprintf(line, sizeof(line), ":%d", p->line);
     fprintf(stderr, "  %s: %s%s\n", f->rule, f->text, times);
-    if (p->file[0])
-        fprintf(stderr, "    in %s, %s%s\n", p->function[0] ? p->function : "?", p->file, line);
-    else if (p->module[0])
-        fprintf(stderr, "    in %s, %s+0x%" PRIx64 " (no debug information)\n", p->function[0] ? p->function : "?",
-                p->module, p->offset);
+    print_calls(&f->where);
+    if (f->other.n) {
+        fprintf(stderr, "   %s:\n", f->whose);
+        print_calls(&f->other);
+    }
 }
 
 static void remove_files(const char *dir)

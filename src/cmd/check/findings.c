@@ -1,132 +1,142 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "src/cmd/check/findings.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/check/place.h"
+#include "src/cmd/check/reports.h"
 
-#define LINE_MAX_LEN (PATH_MAX + FINDING_TEXT_MAX + 200)
+#define SAME_CALLS 4u /* findings of a rule are one if so many innermost calls are the same */
 
-/* A finding of one process. */
-static struct finding *find(const struct findings *f, const struct finding *like)
+/* A finding that was merged, and the backtrace that stands for its place. */
+struct merged {
+    const struct report_finding *first;
+    const struct report_trace *where, *other;
+    uint64_t count;
+    unsigned processes;
+};
+
+/* --- merging ----------------------------------------------------------------------------------- */
+
+static bool is_place(const struct report_trace *a, const struct report_trace *b)
 {
-    for (size_t i = 0; i < f->n; i++) {
-        struct finding *g = &f->list[i];
+    if (!a || !b)
+        return a == b;
+    for (unsigned i = 0; i < SAME_CALLS; i++) {
+        if (i >= a->n || i >= b->n)
+            return a->n == b->n;
+        if (a->at[i].offset != b->at[i].offset || strcmp(a->at[i].module, b->at[i].module) != 0)
+            return false;
+    }
+    return true;
+}
 
-        if (strcmp(g->rule, like->rule) == 0 && g->place.offset == like->place.offset &&
-            strcmp(g->place.module, like->place.module) == 0)
-            return g;
+static struct merged *find(struct merged *list, size_t n, const char *rule, const struct report_trace *where)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i].first->rule, rule) == 0 && is_place(list[i].where, where))
+            return &list[i];
     }
     return NULL;
 }
 
-/* "count TAB rule TAB module TAB offset TAB text" */
-static int parse(char *line, struct finding *f)
+static size_t merge(struct merged *list, const struct reports *all)
 {
-    char *field[5], *end;
+    size_t n = 0;
 
-    for (unsigned i = 0; i < 5; i++) {
-        field[i] = strsep(&line, i < 4 ? "\t" : "\n");
-        if (!field[i])
-            return -EINVAL;
-    }
-    *f = (struct finding){.count = strtoull(field[0], &end, 10), .processes = 1};
-    if (*end || f->count == 0)
-        return -EINVAL;
-    f->place.offset = strtoull(field[3], &end, 16);
-    if (*end)
-        return -EINVAL;
-    snprintf(f->rule, sizeof(f->rule), "%s", field[1]);
-    snprintf(f->place.module, sizeof(f->place.module), "%s", field[2]);
-    snprintf(f->text, sizeof(f->text), "%s", field[4]);
-    return 0;
-}
+    for (size_t i = 0; i < all->n; i++) {
+        const struct report *r = &all->list[i];
 
-static int append(struct findings *f, const struct finding *one)
-{
-    struct finding *list = realloc(f->list, (f->n + 1) * sizeof(*list));
+        for (size_t k = 0; k < r->n_findings; k++) {
+            const struct report_finding *f = &r->findings[k];
+            const struct report_trace *where = reports_trace(all, r->pid, f->where);
+            struct merged *m = find(list, n, f->rule, where);
 
-    if (!list)
-        return -ENOMEM;
-    f->list = list;
-    f->list[f->n++] = *one;
-    return 0;
-}
-
-/* Of one process: a later line of the same finding has its whole count. */
-static int read_file(struct findings *own, FILE *file)
-{
-    char line[LINE_MAX_LEN];
-    int rc = 0;
-
-    while (rc == 0 && fgets(line, sizeof(line), file)) {
-        struct finding one, *same;
-
-        if (parse(line, &one) != 0)
-            continue;
-        same = find(own, &one);
-        if (same)
-            same->count = one.count;
-        else
-            rc = append(own, &one);
-    }
-    return rc;
-}
-
-static int merge(struct findings *all, const struct findings *own)
-{
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < own->n; i++) {
-        struct finding *same = find(all, &own->list[i]);
-
-        if (same) {
-            same->count += own->list[i].count;
-            same->processes++;
-        } else {
-            rc = append(all, &own->list[i]);
+            if (!m) {
+                m = &list[n++];
+                *m = (struct merged){.first = f, .where = where, .other = reports_trace(all, f->other_pid, f->other)};
+            }
+            m->count += f->count;
+            m->processes++;
         }
     }
-    return rc;
+    return n;
 }
 
-static int read_one(struct findings *all, const char *dir, const char *name)
-{
-    struct findings own = {0};
-    char path[PATH_MAX];
+/* --- places ------------------------------------------------------------------------------------ */
 
-    snprintf(path, sizeof(path), "%.*s/%.*s", PATH_MAX - 300, dir, 255, name);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    int rc = read_file(&own, file);
-    fclose(file);
-    if (rc == 0)
-        rc = merge(all, &own);
-    findings_free(&own);
+/* What calls main is of no interest. */
+static bool is_outermost(const struct place *p)
+{
+    return strcmp(p->function, "main") == 0;
+}
+
+static int find_calls(struct calls *c, struct places *places, const struct report_trace *t)
+{
+    struct place raw = {0};
+    bool ends = false;
+
+    c->list = t ? calloc((size_t)t->n * PLACE_INLINED, sizeof(*c->list)) : NULL;
+    if (!c->list)
+        return t ? -ENOMEM : 0;
+    for (unsigned i = 0; i < t->n && !ends; i++) {
+        snprintf(raw.module, sizeof(raw.module), "%s", t->at[i].module);
+        raw.offset = t->at[i].offset;
+        size_t n = place_find(places, &raw, &c->list[c->n]);
+        for (; n && !ends; n--)
+            ends = is_outermost(&c->list[c->n++]);
+    }
+    struct place *less = realloc(c->list, c->n * sizeof(*less));
+    if (less)
+        c->list = less;
+    return 0;
+}
+
+static int take(struct finding *f, const struct merged *m, struct places *places)
+{
+    int rc;
+
+    f->count = m->count;
+    f->processes = m->processes;
+    snprintf(f->rule, sizeof(f->rule), "%s", m->first->rule);
+    snprintf(f->text, sizeof(f->text), "%s", m->first->text);
+    snprintf(f->whose, sizeof(f->whose), "%s", m->first->whose);
+    rc = find_calls(&f->where, places, m->where);
+    return rc ? rc : find_calls(&f->other, places, m->other);
+}
+
+static int take_all(struct findings *f, const struct merged *list, size_t n)
+{
+    struct places *places = places_new();
+    int rc = places ? 0 : -ENOMEM;
+
+    f->list = calloc(n ? n : 1, sizeof(*f->list));
+    if (!f->list)
+        rc = -ENOMEM;
+    for (; rc == 0 && f->n < n; f->n++)
+        rc = take(&f->list[f->n], &list[f->n], places);
+    places_free(places);
     return rc;
 }
 
 int findings_read(struct findings *f, const char *dir)
 {
-    struct dirent **entry;
-    int rc = 0, n = scandir(dir, &entry, NULL, versionsort);
+    struct reports all;
+    size_t n = 0;
+    int rc = reports_read(&all, dir);
 
     *f = (struct findings){0};
-    if (n < 0)
-        return -errno;
-    for (int i = 0; i < n; i++) {
-        if (rc == 0 && entry[i]->d_name[0] != '.')
-            rc = read_one(f, dir, entry[i]->d_name);
-        free(entry[i]);
-    }
-    free(entry);
-    for (size_t i = 0; rc == 0 && i < f->n; i++)
-        place_find(&f->list[i].place);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < all.n; i++)
+        n += all.list[i].n_findings;
+    struct merged *list = calloc(n ? n : 1, sizeof(*list));
+    rc = list ? take_all(f, list, merge(list, &all)) : -ENOMEM;
+    free(list);
+    reports_free(&all);
     if (rc)
         findings_free(f);
     return rc;
@@ -134,6 +144,10 @@ int findings_read(struct findings *f, const char *dir)
 
 void findings_free(struct findings *f)
 {
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->list[i].where.list);
+        free(f->list[i].other.list);
+    }
     free(f->list);
     *f = (struct findings){0};
 }

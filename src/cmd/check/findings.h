@@ -10,12 +10,20 @@
 
 #define FINDING_TEXT_MAX 512
 
+/* Calls of functions, the innermost one first. */
+struct calls {
+    struct place *list; /* [n], owned */
+    size_t n;
+};
+
 struct finding {
     char rule[32];
     char text[FINDING_TEXT_MAX]; /* of the first time, one sentence without an end of line */
     uint64_t count; /* times, in all processes */
     unsigned processes;
-    struct place place;
+    struct calls where;
+    struct calls other; /* of another party; n 0: there is none */
+    char whose[64]; /* what that one is, as in "the earlier request" */
 };
 
 struct findings {

@@ -35,6 +35,13 @@ out=$(check --check "$mistakes" send-buffer-long wrong)
     fail "a long buffer: $out"
 has "number" "$(check --check "$mistakes" unsignaled wrong)" "the send queue is full of requests without IBV_SEND_SIGNALED"
 
+# The calls that led to a post, and to that of the other party. Both are by one function, which is called at two lines.
+out=$(check --check "$mistakes" read-fence wrong)
+[[ $out =~ in\ write_to,\ [^\ ]*mistakes\.c:[0-9]+$'\n'\ *from\ read_fence,\ [^\ ]*mistakes\.c:([0-9]+)$'\n'\ *from\ main,\ [^\ ]*:[0-9]+$'\n'\ *the\ earlier\ request:$'\n'\ *in\ read_to,\ [^\ ]*$'\n'\ *from\ read_fence,\ [^\ ]*mistakes\.c:([0-9]+) ]] ||
+    fail "the calls: $out"
+[ "${BASH_REMATCH[1]:-0}" -eq $((${BASH_REMATCH[2]:-0} + 1)) ] || fail "the lines of the calls: $out"
+has "an inlined function" "$(check --check "$mistakes" overlap wrong)" "    from overlap, tests/verbs/checker/mistakes.c:"
+
 # Requests that ibv_wr_* built.
 is "ibv_wr_*, right" "$(check --check "$mistakes" send-buffer-wr right)" "pumice: check: no findings"
 out=$(check --check "$mistakes" send-buffer-wr wrong)
@@ -58,12 +65,16 @@ with open(folder + "/report.json", encoding="utf-8") as f:
     (finding,) = json.load(f)["findings"]
 assert finding["rule"] == "overlap" and finding["count"] == 1 and finding["place"]["file"].endswith("vt.h"), finding
 assert finding["place"]["line"] > 0 and finding["place"]["function"], finding
+assert finding["calls"][0] == finding["place"] and finding["calls"][-1]["function"] == "main", finding
+assert finding["other"]["what"] == "the outstanding request" and finding["other"]["calls"][-1]["function"] == "main", finding
 with open(folder + "/report.sarif", encoding="utf-8") as f:
     (run,) = json.load(f)["runs"]
 (result,) = run["results"]
 assert result["ruleId"] == "overlap" and "overlap" in [r["id"] for r in run["tool"]["driver"]["rules"]], result
 place = result["locations"][0]["physicalLocation"]
 assert place["artifactLocation"]["uri"].endswith("vt.h") and place["region"]["startLine"] > 0, place
+assert len(result["stacks"]) == 2 and len(result["stacks"][0]["frames"]) >= 3, result
+assert result["relatedLocations"][0]["message"]["text"] == "the outstanding request", result
 suite = xml.parse(folder + "/report.xml").getroot()
 assert [c.get("name") for c in suite if c.find("failure") is not None] == ["overlap"]
 assert len(suite) == int(suite.get("tests")) > 10

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Fingerprints of send buffers: each change is found, and where it is. */
-#include "src/check/fingerprint.h"
+#include "src/check/objects/fingerprint.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

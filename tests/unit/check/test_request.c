@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Outstanding requests of the checker, and the memory that they fill. */
-#include "src/check/request.h"
+#include "src/check/objects/request.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

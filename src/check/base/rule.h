@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The rules of the checker: their names, and which of them are asked for. docs/checks.md explains each with a wrong and a
+ * right program. */
+#ifndef PUMICE_SRC_CHECK_BASE_RULE_H
+#define PUMICE_SRC_CHECK_BASE_RULE_H
+
+#include <stdbool.h>
+
+enum rule {
+    RULE_SEND_BUFFER, /* the buffer of a SEND or WRITE changed before its completion */
+    RULE_OVERLAP, /* two targets of outstanding requests overlap */
+    RULE_DEREG, /* a region was deregistered while requests with its key were outstanding */
+    RULE_DEAD_KEY, /* a request has the key of a region that was deregistered */
+    RULE_READ_FENCE, /* a request sends a buffer that an earlier READ still fills, without a fence */
+    RULE_LOST_EVENT, /* the program waits for an event without a poll after it armed the CQ */
+    RULE_UNACKED, /* a CQ with unacknowledged events was destroyed: the call waits for ever */
+    RULE_UNSIGNALED, /* the send queue is full of requests without completions */
+    RULE_CQ_SIZE, /* more completions may come than the CQ has room for */
+    RULE_AFTER_ERROR, /* the program posts although the QP is in its error state */
+    RULE_BUSY, /* a destroy call failed with EBUSY and was not repeated */
+    RULE_LEFT, /* objects are left at the end of the process */
+    RULE_FORK, /* a child uses an object that its parent made */
+    RULES
+};
+
+/* As users write it: "send-buffer". */
+const char *rule_name(enum rule rule);
+/* What it is about, in a few words. */
+const char *rule_what(enum rule rule);
+
+/* Chooses rules: names separated by commas, or "all". False: a name is unknown; *bad points at it. */
+bool rule_choose(const char *names, const char **bad);
+bool rule_is_on(enum rule rule);
+
+#endif

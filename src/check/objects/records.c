@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/check/objects/records.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/check/base/finding.h"
+
+static struct record *table[KINDS];
+static struct qp_record *by_number;
+static unsigned generation;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const char *const names[KINDS][2] = {
+    [KIND_CONTEXT] = {"device context", "device contexts"},
+    [KIND_PD] = {"protection domain", "protection domains"},
+    [KIND_CHANNEL] = {"completion channel", "completion channels"},
+    [KIND_CQ] = {"completion queue", "completion queues"},
+    [KIND_SRQ] = {"shared receive queue", "shared receive queues"},
+    [KIND_QP] = {"queue pair", "queue pairs"},
+    [KIND_MR] = {"memory region", "memory regions"},
+};
+
+void records_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void records_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+void records_forked(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    generation++;
+}
+
+void *record_find(enum kind kind, const void *object, const void *caller)
+{
+    struct record *r;
+
+    HASH_FIND_PTR(table[kind], &object, r);
+    if (r && r->generation != generation && rule_is_on(RULE_FORK))
+        finding_add(RULE_FORK, FINDING_AT(trace_of(caller, NULL)),
+                    "a child process uses a %s that its parent made; objects stay with the process that makes them",
+                    names[kind][0]);
+    return r && r->generation == generation ? r : NULL;
+}
+
+static void drop(struct record *r)
+{
+    HASH_DEL(table[r->kind], r);
+    if (r->kind == KIND_QP) {
+        HASH_DELETE(by_number, by_number, (struct qp_record *)r);
+        request_remove_all(&((struct qp_record *)r)->sends);
+        request_remove_all(&((struct qp_record *)r)->receives);
+    }
+    if (r->kind == KIND_SRQ)
+        request_remove_all(&((struct srq_record *)r)->queue);
+    free(r);
+}
+
+void *record_add(enum kind kind, const void *object, size_t size, const struct trace *where)
+{
+    struct record *r, *old;
+
+    if (!object)
+        return NULL;
+    HASH_FIND_PTR(table[kind], &object, old);
+    if (old) /* of the parent, or of an object that another way destroyed */
+        drop(old);
+    r = calloc(1, size);
+    if (!r)
+        return NULL;
+    r->object = object;
+    r->kind = kind;
+    r->generation = generation;
+    r->where = where;
+    HASH_ADD_PTR(table[kind], object, r);
+    return r;
+}
+
+void record_destroyed(struct record *r, int rc, const struct trace *where)
+{
+    if (rc == 0) {
+        drop(r);
+    } else if (rc == EBUSY || rc == -EBUSY) {
+        r->busy = true;
+        r->where = where;
+    }
+}
+
+void records_each(enum kind kind, void (*fn)(void *record, void *arg), void *arg)
+{
+    for (struct record *r = table[kind]; r; r = r->hh.next) {
+        if (r->generation == generation)
+            fn(r, arg);
+    }
+}
+
+struct qp_record *record_add_qp(struct ibv_qp *qp, const struct trace *where)
+{
+    struct qp_record *q = qp ? record_of_qpn(qp->context, qp->qp_num) : NULL;
+
+    if (q && q->qp != qp) /* the number is free again: another way destroyed that QP */
+        drop(&q->r);
+    q = record_add(KIND_QP, qp, sizeof(*q), where);
+    if (!q)
+        return NULL;
+    q->qp = qp;
+    q->number = (struct qp_number){qp->context, qp->qp_num};
+    TAILQ_INIT(&q->sends);
+    TAILQ_INIT(&q->receives);
+    HASH_ADD(by_number, by_number, number, sizeof(q->number), q);
+    return q;
+}
+
+struct qp_record *record_of_qpn(const struct ibv_context *context, uint32_t qpn)
+{
+    const struct qp_number number = {context, qpn};
+    struct qp_record *q;
+
+    HASH_FIND(by_number, by_number, &number, sizeof(number), q);
+    return q && q->r.generation == generation ? q : NULL;
+}
+
+/* The objects of one kind that are left. One finding for all, because one mistake mostly leaves several. */
+static void end(enum kind kind)
+{
+    const struct trace *where = NULL;
+    unsigned n = 0;
+
+    for (struct record *r = table[kind]; r; r = r->hh.next) {
+        if (r->generation != generation)
+            continue;
+        if (r->busy && rule_is_on(RULE_BUSY))
+            finding_add(RULE_BUSY, FINDING_AT(r->where),
+                        "the %s was in use when it was to be destroyed (EBUSY), and the call was not repeated",
+                        names[kind][0]);
+        if (n++ == 0)
+            where = r->where;
+    }
+    if (n && rule_is_on(RULE_LEFT))
+        finding_add(RULE_LEFT, FINDING_AT(where), "at the end of the process, %u %s left", n,
+                    n == 1 ? names[kind][0] : names[kind][1]);
+}
+
+void records_end(void)
+{
+    records_lock();
+    for (enum kind kind = KIND_CONTEXT; kind < KINDS; kind++)
+        end(kind);
+    records_unlock();
+}

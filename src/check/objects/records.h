@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the checker knows of the program's objects. One record for each, found by the address of the object. All functions
+ * but records_lock want the lock, which is one for all records. */
+#ifndef PUMICE_SRC_CHECK_OBJECTS_RECORDS_H
+#define PUMICE_SRC_CHECK_OBJECTS_RECORDS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "src/check/base/trace.h"
+#include "src/check/objects/request.h"
+
+enum kind { KIND_CONTEXT, KIND_PD, KIND_CHANNEL, KIND_CQ, KIND_SRQ, KIND_QP, KIND_MR, KINDS };
+
+/* The beginning of each record. */
+struct record {
+    const void *object;
+    enum kind kind;
+    bool busy; /* a destroy call failed with EBUSY */
+    unsigned generation; /* records of an earlier one belong to the parent of this process */
+    const struct trace *where; /* the place in the program that made the object, or that failed to destroy it */
+    UT_hash_handle hh;
+};
+
+struct cq_record {
+    struct record r;
+    struct ibv_cq *cq;
+    uint32_t coming; /* completions that may still come: of signaled sends, and of receive requests */
+    bool armed, unsafe; /* unsafe: completions could come before the CQ was armed, and no poll looked for them since */
+    const struct trace *armed_at;
+    uint32_t events, acked;
+    const struct trace *event_at; /* where the program took the last event */
+    /* The functions of an extended CQ that are replaced; else NULL. */
+    int (*start_poll)(struct ibv_cq_ex *, struct ibv_poll_cq_attr *);
+    int (*next_poll)(struct ibv_cq_ex *);
+};
+
+struct srq_record {
+    struct record r;
+    struct request_queue queue;
+};
+
+struct qp_record {
+    struct record r;
+    struct ibv_qp *qp;
+    struct qp_number {
+        const struct ibv_context *context;
+        uint64_t qpn;
+    } number;
+    UT_hash_handle by_number;
+    bool all_signaled; /* sq_sig_all */
+    bool failed; /* a completion said so */
+    const struct trace *failed_at; /* where that was polled */
+    struct request_queue sends, receives;
+};
+
+struct mr_record {
+    struct record r;
+    struct ibv_context *context;
+    uint32_t lkey;
+};
+
+void records_lock(void);
+void records_unlock(void);
+/* This process is a new child: the records are its parent's. */
+void records_forked(void);
+
+/* NULL: the checker does not know the object. Reports the use of a parent's object (RULE_FORK) by this caller. */
+void *record_find(enum kind kind, const void *object, const void *caller);
+/* Makes a record of this size, zeroed. NULL: no memory, or the object is NULL. */
+void *record_add(enum kind kind, const void *object, size_t size, const struct trace *where);
+/* The object was destroyed (rc 0), or not. */
+void record_destroyed(struct record *r, int rc, const struct trace *where);
+
+/* Calls fn for all records of a kind. It must not remove any. */
+void records_each(enum kind kind, void (*fn)(void *record, void *arg), void *arg);
+
+/* The record of a new QP. NULL: no memory, or no QP. */
+struct qp_record *record_add_qp(struct ibv_qp *qp, const struct trace *where);
+/* The QP of a completion. NULL: unknown. */
+struct qp_record *record_of_qpn(const struct ibv_context *context, uint32_t qpn);
+
+/* The process ends: reports what is left (RULE_LEFT, RULE_BUSY). */
+void records_end(void);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/check/objects/request.h"
+
+#include <bsd/sys/tree.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Memory that the device may write. Targets in the tree don't overlap. */
+struct target {
+    RB_ENTRY(target) node;
+    uint64_t from, to; /* to: behind the last byte */
+    const struct request *request; /* NULL: it is not in the tree */
+};
+
+static int compare(const struct target *a, const struct target *b)
+{
+    return a->from < b->from ? -1 : a->from > b->from;
+}
+
+RB_HEAD(target_tree, target);
+RB_PROTOTYPE_INTERNAL(target_tree, target, node, compare, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(target_tree, target, node, compare, static __attribute__((unused)))
+static struct target_tree tree = RB_INITIALIZER(&tree);
+
+/* The first target that ends behind from, and begins before to. */
+static struct target *overlapping(uint64_t from, uint64_t to)
+{
+    struct target key = {.from = from}, *at = RB_NFIND(target_tree, &tree, &key);
+    struct target *before = at ? RB_PREV(target_tree, &tree, at) : RB_MAX(target_tree, &tree);
+
+    if (before && before->to > from)
+        return before;
+    return at && at->from < to ? at : NULL;
+}
+
+struct request *request_add(struct request_queue *q, const struct request *like, const struct ibv_sge *list, unsigned n)
+{
+    struct request *r = malloc(sizeof(*r) + n * sizeof(*list));
+
+    if (!r)
+        return NULL;
+    *r = *like;
+    r->sent = (struct fingerprint){0};
+    r->targets = NULL;
+    r->num_sge = n;
+    if (n)
+        memcpy(r->sge, list, n * sizeof(*list));
+    TAILQ_INSERT_TAIL(q, r, link);
+    return r;
+}
+
+void request_remove(struct request_queue *q, struct request *r)
+{
+    TAILQ_REMOVE(q, r, link);
+    for (unsigned i = 0; r->targets && i < r->num_sge; i++) {
+        if (r->targets[i].request)
+            RB_REMOVE(target_tree, &tree, &r->targets[i]);
+    }
+    free(r->targets);
+    fingerprint_drop(&r->sent);
+    free(r);
+}
+
+void request_remove_all(struct request_queue *q)
+{
+    struct request *r;
+
+    while ((r = TAILQ_FIRST(q)))
+        request_remove(q, r);
+}
+
+struct request *request_find(const struct request_queue *q, uint64_t wr_id)
+{
+    struct request *r;
+
+    TAILQ_FOREACH (r, q, link) {
+        if (r->wr_id == wr_id)
+            break;
+    }
+    return r;
+}
+
+const struct request *request_add_targets(struct request *r)
+{
+    const struct request *other = NULL;
+
+    r->targets = calloc(r->num_sge ? r->num_sge : 1, sizeof(*r->targets));
+    for (unsigned i = 0; r->targets && i < r->num_sge; i++) {
+        struct target *t = &r->targets[i], *found;
+
+        t->from = r->sge[i].addr;
+        t->to = t->from + r->sge[i].length;
+        if (t->from == t->to)
+            continue;
+        found = overlapping(t->from, t->to);
+        if (found) {
+            other = found->request;
+            continue;
+        }
+        t->request = r;
+        RB_INSERT(target_tree, &tree, t);
+    }
+    return other;
+}
+
+const struct request *request_writing(const struct ibv_sge *sge)
+{
+    const struct target *t = sge->length ? overlapping(sge->addr, sge->addr + sge->length) : NULL;
+
+    return t ? t->request : NULL;
+}
+
+const char *request_kind(int opcode)
+{
+    switch (opcode) {
+    case OPCODE_RECV:
+        return "receive request";
+    case IBV_WR_RDMA_READ:
+        return "RDMA READ";
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+        return "RDMA WRITE";
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+        return "atomic";
+    default:
+        return "SEND";
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/check/requests/completion.h"
+
+#include <inttypes.h>
+
+#include "src/check/base/finding.h"
+
+static void check_buffer(const struct qp_record *q, const struct request *r)
+{
+    uint64_t from, to;
+
+    if (!fingerprint_matches(&r->sent, r->sge, r->num_sge, &from, &to))
+        finding_add(RULE_SEND_BUFFER, FINDING_AT(r->where),
+                    "QP 0x%x: the buffer of the %s with wr_id %" PRIu64
+                    " changed before its completion was polled: bytes %" PRIu64 " to %" PRIu64 " of %" PRIu64,
+                    q->qp->qp_num, request_kind(r->opcode), r->wr_id, from, to - 1, r->sent.length);
+}
+
+/* A completion of the send queue. The earlier requests without completions are done, too. */
+static void sent(struct qp_record *q, const struct completion *c)
+{
+    bool failed = c->status != IBV_WC_SUCCESS;
+    struct request *r;
+
+    while ((r = TAILQ_FIRST(&q->sends))) {
+        bool its = r->wr_id == c->wr_id && (r->signaled || failed);
+
+        if (!its && r->signaled)
+            return; /* the checker has missed something */
+        if (!failed)
+            check_buffer(q, r);
+        request_remove(&q->sends, r);
+        if (its)
+            return;
+    }
+}
+
+static void received(struct request_queue *queue, uint64_t wr_id)
+{
+    struct request *r = request_find(queue, wr_id);
+
+    if (r)
+        request_remove(queue, r);
+}
+
+/* Completions with errors don't say which queue they are of. */
+static bool is_receive(const struct qp_record *q, const struct completion *c)
+{
+    const struct request *r;
+
+    if (c->opcode >= 0)
+        return c->opcode & IBV_WC_RECV;
+    r = TAILQ_FIRST(&q->receives);
+    if (r && r->wr_id == c->wr_id)
+        return true;
+    return !request_find(&q->sends, c->wr_id);
+}
+
+void completion_polled(struct cq_record *cq, const struct completion *c)
+{
+    struct qp_record *q = record_of_qpn(cq->cq->context, c->qpn);
+    struct srq_record *srq;
+
+    if (cq->coming)
+        cq->coming--;
+    if (!q)
+        return;
+    if (c->status != IBV_WC_SUCCESS && c->status != IBV_WC_WR_FLUSH_ERR) {
+        q->failed = true;
+        q->failed_at = trace_of(c->caller, c->frame);
+    }
+    if (!is_receive(q, c)) {
+        sent(q, c);
+        return;
+    }
+    srq = q->qp->srq ? record_find(KIND_SRQ, q->qp->srq, NULL) : NULL;
+    received(srq ? &srq->queue : &q->receives, c->wr_id);
+}

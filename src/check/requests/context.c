@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/check/requests/context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/check/base/finding.h"
+#include "src/check/requests/completion.h"
+#include "src/check/requests/post.h"
+#include "src/check/requests/wr.h"
+
+#define CONTEXTS_MAX 64u
+
+/* A context and its own functions. */
+static struct opened {
+    struct ibv_context *context; /* NULL: free */
+    struct ibv_context_ops ops;
+    struct ibv_qp *(*create_qp_ex)(struct ibv_context *, struct ibv_qp_init_attr_ex *);
+    struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
+    struct ibv_srq *(*create_srq_ex)(struct ibv_context *, struct ibv_srq_init_attr_ex *);
+} opened[CONTEXTS_MAX];
+
+/* The context is one whose functions are replaced, so there is one. */
+static const struct opened *of(const struct ibv_context *context)
+{
+    for (unsigned i = 0; i < CONTEXTS_MAX; i++) {
+        if (opened[i].context == context)
+            return &opened[i];
+    }
+    abort();
+}
+
+#define CALLER __builtin_return_address(0)
+
+/* --- posting ----------------------------------------------------------------------------------- */
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    const struct trace *where = TRACE_HERE;
+
+    records_lock();
+    struct qp_record *q = record_find(KIND_QP, qp, CALLER);
+    if (q)
+        post_sends(q, wr, where);
+    records_unlock();
+    int rc = of(qp->context)->ops.post_send(qp, wr, bad);
+    if (rc && q) {
+        records_lock();
+        post_sends_refused(q, *bad, rc, where);
+        records_unlock();
+    }
+    return rc;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    const struct trace *where = TRACE_HERE;
+
+    records_lock();
+    struct qp_record *q = record_find(KIND_QP, qp, CALLER);
+    struct cq_record *cq = q ? record_find(KIND_CQ, qp->recv_cq, CALLER) : NULL;
+    if (q)
+        post_receives(&q->receives, qp, cq, wr, where);
+    records_unlock();
+    int rc = of(qp->context)->ops.post_recv(qp, wr, bad);
+    if (rc && q) {
+        records_lock();
+        post_receives_refused(&q->receives, cq, *bad);
+        records_unlock();
+    }
+    return rc;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    const struct trace *where = TRACE_HERE;
+
+    records_lock();
+    struct srq_record *s = record_find(KIND_SRQ, srq, CALLER);
+    if (s)
+        post_receives(&s->queue, srq, NULL, wr, where);
+    records_unlock();
+    int rc = of(srq->context)->ops.post_srq_recv(srq, wr, bad);
+    if (rc && s) {
+        records_lock();
+        post_receives_refused(&s->queue, NULL, *bad);
+        records_unlock();
+    }
+    return rc;
+}
+
+/* --- polling ----------------------------------------------------------------------------------- */
+
+static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+{
+    int n = of(cq->context)->ops.poll_cq(cq, most, wc);
+
+    records_lock();
+    struct cq_record *r = record_find(KIND_CQ, cq, CALLER);
+    if (r)
+        r->unsafe = false;
+    for (int i = 0; r && i < n; i++) {
+        const struct completion c = {
+            wc[i].wr_id,  wc[i].status, wc[i].status == IBV_WC_SUCCESS ? (int)wc[i].opcode : -1,
+            wc[i].qp_num, CALLER,       __builtin_frame_address(0)};
+
+        completion_polled(r, &c);
+    }
+    records_unlock();
+    return n;
+}
+
+/* An extended CQ has a completion. */
+static void polled(struct cq_record *r, struct ibv_cq_ex *cq, const void *caller)
+{
+    bool good = cq->status == IBV_WC_SUCCESS;
+    const struct completion c = {
+        cq->wr_id, cq->status, good ? (int)ibv_wc_read_opcode(cq) : -1, cq->read_qp_num ? ibv_wc_read_qp_num(cq) : 0,
+        caller,    NULL};
+
+    completion_polled(r, &c);
+}
+
+/* The record is there as long as the CQ. */
+static struct cq_record *record_of(struct ibv_cq_ex *cq)
+{
+    records_lock();
+    struct cq_record *r = record_find(KIND_CQ, cq, NULL);
+    if (r)
+        r->unsafe = false;
+    records_unlock();
+    return r;
+}
+
+static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+    struct cq_record *r = record_of(cq);
+    int rc = r ? r->start_poll(cq, attr) : ENOENT;
+
+    records_lock();
+    if (rc == 0)
+        polled(r, cq, CALLER);
+    records_unlock();
+    return rc;
+}
+
+static int next_poll(struct ibv_cq_ex *cq)
+{
+    struct cq_record *r = record_of(cq);
+    int rc = r ? r->next_poll(cq) : ENOENT;
+
+    records_lock();
+    if (rc == 0)
+        polled(r, cq, CALLER);
+    records_unlock();
+    return rc;
+}
+
+/* --- arming ------------------------------------------------------------------------------------ */
+
+/* Could a completion of the CQ have come already? arg: the CQ's record, whose member says so. */
+static void look_for_traffic(void *record, void *arg)
+{
+    const struct qp_record *q = record;
+    struct cq_record *cq = arg;
+    bool connected = q->qp->state == IBV_QPS_RTR || q->qp->state == IBV_QPS_RTS;
+
+    if ((q->qp->send_cq == cq->cq && !TAILQ_EMPTY(&q->sends)) ||
+        (q->qp->recv_cq == cq->cq && connected && !TAILQ_EMPTY(&q->receives)))
+        cq->unsafe = true;
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+    const struct trace *where = TRACE_HERE;
+
+    records_lock();
+    struct cq_record *r = record_find(KIND_CQ, cq, CALLER);
+    if (r && rule_is_on(RULE_LOST_EVENT)) {
+        r->armed = true;
+        r->armed_at = where;
+        r->unsafe = false;
+        records_each(KIND_QP, look_for_traffic, r);
+    }
+    records_unlock();
+    return of(cq->context)->ops.req_notify_cq(cq, solicited_only);
+}
+
+/* --- objects ----------------------------------------------------------------------------------- */
+
+void context_made_qp(struct ibv_qp *qp, bool all_signaled, bool extended, const struct trace *where)
+{
+    records_lock();
+    struct qp_record *q = record_add_qp(qp, where);
+    if (q) {
+        q->all_signaled = all_signaled;
+        if (extended)
+            wr_replace(qp);
+    }
+    records_unlock();
+}
+
+void context_made_cq(struct ibv_cq *cq, const struct trace *where)
+{
+    records_lock();
+    struct cq_record *r = record_add(KIND_CQ, cq, sizeof(*r), where);
+    if (r)
+        r->cq = cq;
+    records_unlock();
+}
+
+void context_made_srq(struct ibv_srq *srq, const struct trace *where)
+{
+    records_lock();
+    struct srq_record *s = record_add(KIND_SRQ, srq, sizeof(*s), where);
+    if (s)
+        TAILQ_INIT(&s->queue);
+    records_unlock();
+}
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+    struct ibv_qp *qp = of(context)->create_qp_ex(context, attr);
+
+    context_made_qp(qp, attr->sq_sig_all, attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, TRACE_HERE);
+    return qp;
+}
+
+static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+    struct ibv_cq_ex *cq = of(context)->create_cq_ex(context, attr);
+
+    if (!cq)
+        return NULL;
+    context_made_cq(ibv_cq_ex_to_cq(cq), TRACE_HERE);
+    struct cq_record *r = record_of(cq);
+    if (r && cq->start_poll) {
+        r->start_poll = cq->start_poll;
+        r->next_poll = cq->next_poll;
+        cq->start_poll = start_poll;
+        cq->next_poll = next_poll;
+    }
+    return cq;
+}
+
+static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+    struct ibv_srq *srq = of(context)->create_srq_ex(context, attr);
+
+    context_made_srq(srq, TRACE_HERE);
+    return srq;
+}
+
+/* --- contexts ---------------------------------------------------------------------------------- */
+
+static void replace(struct opened *o)
+{
+    struct ibv_context *context = o->context;
+    struct verbs_context *v = verbs_get_ctx(context);
+
+    o->ops = context->ops;
+    context->ops.post_send = post_send;
+    context->ops.post_recv = post_recv;
+    context->ops.post_srq_recv = post_srq_recv;
+    context->ops.poll_cq = poll_cq;
+    context->ops.req_notify_cq = req_notify_cq;
+    if (!v)
+        return;
+    o->create_qp_ex = v->create_qp_ex;
+    o->create_cq_ex = v->create_cq_ex;
+    o->create_srq_ex = v->create_srq_ex;
+    v->create_qp_ex = v->create_qp_ex ? create_qp_ex : NULL;
+    v->create_cq_ex = v->create_cq_ex ? create_cq_ex : NULL;
+    v->create_srq_ex = v->create_srq_ex ? create_srq_ex : NULL;
+}
+
+void context_opened(struct ibv_context *context, const struct trace *where)
+{
+    struct opened *o = opened;
+
+    records_lock();
+    record_add(KIND_CONTEXT, context, sizeof(struct record), where);
+    while (o < opened + CONTEXTS_MAX && o->context)
+        o++;
+    if (context && o < opened + CONTEXTS_MAX) { /* further contexts are not checked */
+        o->context = context;
+        replace(o);
+    }
+    records_unlock();
+}
+
+void context_closing(struct ibv_context *context)
+{
+    records_lock();
+    for (unsigned i = 0; i < CONTEXTS_MAX; i++) {
+        struct opened *o = &opened[i];
+        struct verbs_context *v = verbs_get_ctx(context);
+
+        if (o->context != context)
+            continue;
+        context->ops = o->ops;
+        if (v) {
+            v->create_qp_ex = o->create_qp_ex;
+            v->create_cq_ex = o->create_cq_ex;
+            v->create_srq_ex = o->create_srq_ex;
+        }
+        o->context = NULL;
+    }
+    records_unlock();
+}
+
+void context_not_closed(struct ibv_context *context)
+{
+    records_lock();
+    for (unsigned i = 0; i < CONTEXTS_MAX; i++) {
+        if (!opened[i].context) {
+            opened[i].context = context;
+            replace(&opened[i]);
+            break;
+        }
+    }
+    records_unlock();
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/check/requests/post.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "src/check/base/finding.h"
+#include "src/check/objects/dead_keys.h"
+
+static bool is_read(int opcode)
+{
+    return opcode == IBV_WR_RDMA_READ;
+}
+
+static bool is_atomic(int opcode)
+{
+    return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Does the device read the buffers of the request? */
+static bool sends_data(int opcode)
+{
+    switch (opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+    case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Must the buffer stay as it is until a completion was polled? A datagram without a completion is an exception: it is never
+ * sent again, so an answer of its receiver also says that the device is done with the buffer. UCX relies on that. */
+static bool is_lent_until_completion(const struct qp_record *q, const struct request *r)
+{
+    return q->qp->qp_type != IBV_QPT_UD || r->signaled;
+}
+
+/* A CQ that may get this many completions more. */
+static void expect(struct cq_record *cq, const struct trace *where)
+{
+    if (!cq)
+        return;
+    cq->coming++;
+    if (cq->coming == (uint32_t)cq->cq->cqe + 1 && rule_is_on(RULE_CQ_SIZE))
+        finding_add(RULE_CQ_SIZE, &(const struct finding_place){where, cq->r.where, "the CQ was made"},
+                    "%u completions may come to a CQ that has room for %d: it can overflow", cq->coming, cq->cq->cqe);
+}
+
+static void expect_less(struct cq_record *cq)
+{
+    if (cq && cq->coming)
+        cq->coming--;
+}
+
+/* --- rules ------------------------------------------------------------------------------------- */
+
+static void check_keys(const struct request *r, const struct ibv_context *context)
+{
+    struct finding_place place = {r->where, NULL, "the region was deregistered"};
+
+    for (unsigned i = 0; i < r->num_sge; i++) {
+        if (r->sge[i].length && dead_keys_has(context, r->sge[i].lkey, &place.other))
+            finding_add(RULE_DEAD_KEY, &place,
+                        "the %s with wr_id %" PRIu64 " has the key 0x%x of a region that was deregistered",
+                        request_kind(r->opcode), r->wr_id, r->sge[i].lkey);
+    }
+}
+
+static void check_overlap(struct request *r)
+{
+    const struct request *other = request_add_targets(r);
+
+    if (other)
+        finding_add(RULE_OVERLAP, &(const struct finding_place){r->where, other->where, "the outstanding request"},
+                    "the %s with wr_id %" PRIu64 " and the outstanding %s with wr_id %" PRIu64
+                    " have memory in common: its contents will be those of either",
+                    request_kind(r->opcode), r->wr_id, request_kind(other->opcode), other->wr_id);
+}
+
+static void check_fence(const struct qp_record *q, const struct request *r)
+{
+    for (unsigned i = 0; i < r->num_sge; i++) {
+        const struct request *w = request_writing(&r->sge[i]);
+
+        if (w && w->owner == q->qp && (is_read(w->opcode) || is_atomic(w->opcode)))
+            finding_add(RULE_READ_FENCE, &(const struct finding_place){r->where, w->where, "the earlier request"},
+                        "QP 0x%x: the %s with wr_id %" PRIu64 " sends memory that the %s with wr_id %" PRIu64
+                        " still fills; IBV_SEND_FENCE makes it wait",
+                        q->qp->qp_num, request_kind(r->opcode), r->wr_id, request_kind(w->opcode), w->wr_id);
+    }
+}
+
+static void check_state(const struct qp_record *q, const struct trace *where)
+{
+    if (q->failed && rule_is_on(RULE_AFTER_ERROR))
+        finding_add(
+            RULE_AFTER_ERROR, &(const struct finding_place){where, q->failed_at, "the error was polled"},
+            "QP 0x%x: the program posts a request after a completion with an error; it will fail, too, until the QP "
+            "is reset",
+            q->qp->qp_num);
+}
+
+static void check_send(struct qp_record *q, struct request *r, unsigned flags)
+{
+    if (rule_is_on(RULE_DEAD_KEY))
+        check_keys(r, q->qp->context);
+    if (sends_data(r->opcode)) {
+        if (rule_is_on(RULE_READ_FENCE) && !(flags & IBV_SEND_FENCE))
+            check_fence(q, r);
+        if (rule_is_on(RULE_SEND_BUFFER) && is_lent_until_completion(q, r))
+            fingerprint_take(&r->sent, r->sge, r->num_sge);
+    } else if ((is_read(r->opcode) || is_atomic(r->opcode)) &&
+               (rule_is_on(RULE_OVERLAP) || rule_is_on(RULE_READ_FENCE))) {
+        check_overlap(r);
+    }
+}
+
+/* --- posting ----------------------------------------------------------------------------------- */
+
+void post_sends(struct qp_record *q, const struct ibv_send_wr *wr, const struct trace *where)
+{
+    struct cq_record *cq = record_find(KIND_CQ, q->qp->send_cq, NULL);
+
+    check_state(q, where);
+    for (; wr; wr = wr->next) {
+        bool signaled = (wr->send_flags & IBV_SEND_SIGNALED) || q->all_signaled;
+        const struct request like = {
+            .wr_id = wr->wr_id, .opcode = (int)wr->opcode, .signaled = signaled, .owner = q->qp, .where = where};
+        struct request *r =
+            request_add(&q->sends, &like, wr->sg_list, wr->send_flags & IBV_SEND_INLINE ? 0 : (unsigned)wr->num_sge);
+
+        if (!r)
+            return;
+        if (signaled)
+            expect(cq, where);
+        check_send(q, r, wr->send_flags);
+    }
+}
+
+/* Takes back the last request, and returns whether there was one. */
+static struct request *last(struct request_queue *queue)
+{
+    return TAILQ_LAST(queue, request_queue);
+}
+
+void post_last_refused(struct qp_record *q, unsigned n, int rc, const struct trace *where)
+{
+    struct cq_record *cq = record_find(KIND_CQ, q->qp->send_cq, NULL);
+    const struct request *r;
+    bool signaled = false;
+
+    for (; n && last(&q->sends); n--) {
+        if (last(&q->sends)->signaled)
+            expect_less(cq);
+        request_remove(&q->sends, last(&q->sends));
+    }
+    TAILQ_FOREACH (r, &q->sends, link)
+        signaled |= r->signaled;
+    if (rc == ENOMEM && !signaled && !TAILQ_EMPTY(&q->sends) && rule_is_on(RULE_UNSIGNALED))
+        finding_add(
+            RULE_UNSIGNALED, FINDING_AT(where),
+            "QP 0x%x: the send queue is full of requests without IBV_SEND_SIGNALED: no completion will come to make "
+            "room",
+            q->qp->qp_num);
+}
+
+void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int rc, const struct trace *where)
+{
+    unsigned n = 0;
+
+    for (; bad; bad = bad->next)
+        n++;
+    post_last_refused(q, n, rc, where);
+}
+
+void post_receives(struct request_queue *queue, const void *owner, struct cq_record *cq, const struct ibv_recv_wr *wr,
+                   const struct trace *where)
+{
+    for (; wr; wr = wr->next) {
+        const struct request like = {
+            .wr_id = wr->wr_id, .opcode = OPCODE_RECV, .signaled = true, .owner = owner, .where = where};
+        struct request *r = request_add(queue, &like, wr->sg_list, (unsigned)wr->num_sge);
+
+        if (!r)
+            return;
+        expect(cq, where);
+        if (rule_is_on(RULE_OVERLAP))
+            check_overlap(r);
+    }
+}
+
+void post_receives_refused(struct request_queue *queue, struct cq_record *cq, const struct ibv_recv_wr *bad)
+{
+    for (; bad && last(queue); bad = bad->next) {
+        expect_less(cq);
+        request_remove(queue, last(queue));
+    }
+}

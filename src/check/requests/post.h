@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the checker does when a program posts requests. The requests are noted before the library gets them, because their
+ * completions may come before the call returns. Those that the library refuses are taken back. Under the lock of
+ * records.h. */
+#ifndef PUMICE_SRC_CHECK_REQUESTS_POST_H
+#define PUMICE_SRC_CHECK_REQUESTS_POST_H
+
+#include "src/check/objects/records.h"
+
+void post_sends(struct qp_record *q, const struct ibv_send_wr *wr, const struct trace *where);
+/* The library refused bad and those after it, with this error. */
+void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int rc, const struct trace *where);
+
+/* The library refused the last n. */
+void post_last_refused(struct qp_record *q, unsigned n, int rc, const struct trace *where);
+
+/* Receive requests of a QP or of a shared queue. */
+void post_receives(struct request_queue *queue, const void *owner, struct cq_record *cq, const struct ibv_recv_wr *wr,
+                   const struct trace *where);
+void post_receives_refused(struct request_queue *queue, struct cq_record *cq, const struct ibv_recv_wr *bad);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/check/verbs/memory_verbs.h"
+
+#include "src/check/base/finding.h"
+#include "src/check/base/next.h"
+#include "src/check/base/trace.h"
+#include "src/check/objects/dead_keys.h"
+#include "src/check/objects/records.h"
+#include "src/check/verbs/export.h"
+
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+static struct ibv_mr *registered(struct ibv_mr *mr, const struct trace *where)
+{
+    records_lock();
+    struct mr_record *r = record_add(KIND_MR, mr, sizeof(*r), where);
+    if (r) {
+        r->context = mr->context;
+        r->lkey = mr->lkey;
+        dead_keys_remove(mr->context, mr->lkey);
+    }
+    records_unlock();
+    return mr;
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    return registered(NEXT(ibv_reg_mr, pd, addr, length, access), TRACE_HERE);
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+    return registered(NEXT(ibv_reg_mr_iova, pd, addr, length, iova, access), TRACE_HERE);
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+    return registered(NEXT(ibv_reg_mr_iova2, pd, addr, length, iova, access), TRACE_HERE);
+}
+
+/* A request whose data the device may still read or fill. Receive requests are left out: programs that end often have some,
+ * and no message comes any more. */
+static void look_for_key(void *record, void *arg)
+{
+    const struct qp_record *q = record;
+    const struct mr_record *mr = arg;
+    const struct request *r;
+
+    if (q->qp->context != mr->context || q->failed)
+        return;
+    TAILQ_FOREACH (r, &q->sends, link) {
+        for (unsigned i = 0; r->signaled && i < r->num_sge; i++) {
+            if (r->sge[i].lkey != mr->lkey || r->sge[i].length == 0)
+                continue;
+            finding_add(
+                RULE_DEREG, &(const struct finding_place){mr->r.where, r->where, "the request"},
+                "QP 0x%x: the region with key 0x%x is deregistered, but the %s with wr_id %llu has no completion yet",
+                q->qp->qp_num, mr->lkey, request_kind(r->opcode), (unsigned long long)r->wr_id);
+            return;
+        }
+    }
+}
+
+EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+{
+    records_lock();
+    struct mr_record *r = record_find(KIND_MR, mr, __builtin_return_address(0));
+    struct mr_record gone = r ? *r : (struct mr_record){0};
+    if (r) {
+        gone.r.where = TRACE_HERE;
+        if (rule_is_on(RULE_DEREG))
+            records_each(KIND_QP, look_for_key, &gone);
+        dead_keys_add(r->context, r->lkey, gone.r.where); /* before another thread gets the key for another region */
+    }
+    records_unlock();
+    int rc = NEXT(ibv_dereg_mr, mr);
+    if (r && rc) {
+        records_lock();
+        dead_keys_remove(gone.context, gone.lkey);
+        records_unlock();
+    }
+    if (r)
+        export_destroyed(KIND_MR, mr, rc, TRACE_HERE);
+    return rc;
+}

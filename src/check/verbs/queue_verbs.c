@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/check/verbs/queue_verbs.h"
+
+#include <errno.h>
+
+#include "src/check/base/finding.h"
+#include "src/check/base/next.h"
+#include "src/check/base/trace.h"
+#include "src/check/objects/records.h"
+#include "src/check/requests/context.h"
+#include "src/check/requests/wr.h"
+#include "src/check/verbs/export.h"
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+                                    struct ibv_comp_channel *channel, int comp_vector)
+{
+    struct ibv_cq *cq = NEXT(ibv_create_cq, context, cqe, cq_context, channel, comp_vector);
+
+    context_made_cq(cq, TRACE_HERE);
+    return cq;
+}
+
+/* The library waits for the acknowledgement of events, so the finding comes before the call. */
+static void check_acknowledged(struct ibv_cq *cq, const struct trace *where)
+{
+    records_lock();
+    const struct cq_record *r = record_find(KIND_CQ, cq, NULL);
+    if (r && r->events != r->acked && rule_is_on(RULE_UNACKED))
+        finding_add(RULE_UNACKED, &(const struct finding_place){where, r->event_at, "the last event was taken"},
+                    "a CQ is destroyed, but %u of its %u events were not acknowledged (ibv_ack_cq_events): the call "
+                    "waits for them",
+                    r->events - r->acked, r->events);
+    records_unlock();
+}
+
+EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
+    check_acknowledged(cq, TRACE_HERE);
+    int rc = NEXT(ibv_destroy_cq, cq);
+    export_destroyed(KIND_CQ, cq, rc, TRACE_HERE);
+    return rc;
+}
+
+EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+    struct ibv_srq *srq = NEXT(ibv_create_srq, pd, attr);
+
+    context_made_srq(srq, TRACE_HERE);
+    return srq;
+}
+
+EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
+{
+    int rc = NEXT(ibv_destroy_srq, srq);
+
+    export_destroyed(KIND_SRQ, srq, rc, TRACE_HERE);
+    return rc;
+}
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    struct ibv_qp *qp = NEXT(ibv_create_qp, pd, attr);
+
+    context_made_qp(qp, attr->sq_sig_all, false, TRACE_HERE);
+    return qp;
+}
+
+EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    int rc = NEXT(ibv_modify_qp, qp, attr, mask);
+
+    records_lock();
+    struct qp_record *q = record_find(KIND_QP, qp, __builtin_return_address(0));
+    if (rc == 0 && q && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+        request_remove_all(&q->sends);
+        request_remove_all(&q->receives);
+        q->failed = false;
+    }
+    records_unlock();
+    return rc;
+}
+
+EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+{
+    int rc = NEXT(ibv_destroy_qp, qp);
+
+    records_lock();
+    if (rc == 0)
+        wr_forget(qp);
+    records_unlock();
+    export_destroyed(KIND_QP, qp, rc, TRACE_HERE);
+    return rc;
+}

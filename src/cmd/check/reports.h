@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The files that the checker writes in the processes of a run. src/check/report.h explains them. */
+#ifndef PUMICE_SRC_CMD_CHECK_REPORTS_H
+#define PUMICE_SRC_CMD_CHECK_REPORTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#define REPORT_DEPTH 8u
+#define REPORT_TEXT_MAX 512
+
+/* A backtrace. */
+struct report_trace {
+    unsigned id;
+    unsigned n;
+    struct report_call {
+        char *module; /* owned */
+        uint64_t offset;
+    } at[REPORT_DEPTH];
+    UT_hash_handle hh;
+};
+
+struct report_finding {
+    char rule[32];
+    char whose[64];
+    char text[REPORT_TEXT_MAX];
+    uint64_t count;
+    unsigned where, other; /* backtraces; 0: none */
+    unsigned other_pid; /* the process of the other one */
+};
+
+/* Of one process. */
+struct report {
+    unsigned pid;
+    struct report_trace *traces; /* by id */
+    struct report_finding *findings; /* [n_findings], owned */
+    size_t n_findings;
+};
+
+struct reports {
+    struct report *list; /* [n], owned */
+    size_t n;
+};
+
+/* Reads the files of a directory. Files and lines in another form are left out. Returns 0, or -ENOMEM, or the error of the
+ * directory. */
+int reports_read(struct reports *all, const char *dir);
+void reports_free(struct reports *all);
+
+/* NULL: there is none. */
+const struct report_trace *reports_trace(const struct reports *all, unsigned pid, unsigned id);
+
+#endif
