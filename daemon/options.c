@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/unkind.h"
 #include "daemon/device/memory_strikes.h"
 #include "daemon/net/fault.h"
 
@@ -156,6 +157,16 @@ static int set_fault(const struct option_def *o, struct settings *s, const char 
         return -EINVAL;
     }
     return set_text(o, s, value, why);
+}
+
+static int set_unkind(const struct option_def *o, struct settings *s, const char *value, char *why)
+{
+    char expected[2 * UNKIND_TEXT_MAX];
+
+    if (unkind_parse(value, &s->unkind) == 0)
+        return 0;
+    unkind_expected(expected, sizeof(expected));
+    return error_invalid_value(why, o->name, value, expected);
 }
 
 static int set_seed(const struct option_def *o, struct settings *s, const char *value, char *why)
@@ -349,7 +360,9 @@ const struct option_def options[] = {
     {"fault", "SPEC", 4, RELOAD, set_fault, MEMBER(fault),
      .help = "Faults for the packets sent, such as loss=1%,dup=2%"},
     {"seed", "NUMBER", 4, RELOAD, set_seed, MEMBERS(seed, has_seed),
-     .help = "Seed of the faults and of the QP numbers"},
+     .help = "Seed of the faults, of unkind devices and of the QP numbers"},
+    {"unkind", "off|all|KIND[,KIND...]", 4, FILE_, set_unkind, MEMBER(unkind),
+     .help = "What specifications allow and Pumice otherwise never does, such as placement (off)"},
 
     {"log-level", "error|warn|info|debug[,AREA=LEVEL...]", 5, RELOAD, set_log_level, MEMBER(log_levels),
      .help = "What to log on standard error (warn); areas: daemon, net, session, qp, packet"},

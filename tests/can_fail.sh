@@ -76,6 +76,10 @@ fault AUTOSTART verbs/life test_reopen src/verbs/session/autostart.c 'strcmp(v, 
 fault RES_PID e2e/cli res src/cmd/rdma/rows.c 'copy(row, "pid", s, "pid");' ''
 fault KILLS verbs/life test_kills daemon/objects/qp/xrc_target.c 'if (--x->opens == 0)' 'if (--x->opens == 77)'
 
+# --- unkind devices
+fault UNKIND_PLACE e2e/cli unkind daemon/client_mem/placement.c 'if (n > 1 && draw % 2) {' 'if (n > 1 && draw % 2 == 7) {'
+fault UNKIND_EVENT e2e/cli unkind daemon/objects/cq.c 'if (draw % 2)' 'if (draw % 2 == 7)'
+
 # --- tag matching
 fault DEL_CONSUMED verbs/tag_matching test_tm_del daemon/core/tm/tag_list.c 'return TM_WHY_CONSUMED;' 'return TM_WHY_NONE;'
 fault DEL_NEVER verbs/tag_matching test_tm_del daemon/core/tm/tag_list.c 'tm_list_remove(&tm->list, e);

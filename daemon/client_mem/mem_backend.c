@@ -24,6 +24,15 @@ void mem_backend_fini(struct mem_backend *m)
     if (m->owns_gather)
         free(m->gather);
     m->gather = NULL;
+    placement_free(m->placement);
+    m->placement = NULL;
+}
+
+int mem_backend_be_unkind(struct mem_backend *m, struct unkind *u)
+{
+    if (!m->placement)
+        m->placement = placement_new(u);
+    return m->placement ? 0 : -ENOMEM;
 }
 
 int mem_backend_add(struct mem_backend *m, struct client_mem *s)
@@ -86,6 +95,21 @@ void mem_backend_flush(struct mem_backend *m)
         s->dirty = false;
         client_mem_flush(s, remember_fault, m);
     }
+}
+
+void mem_backend_place(struct mem_backend *m)
+{
+    struct client_mem *s;
+
+    if (__builtin_expect(m->placement != NULL, 0)) {
+        while ((s = TAILQ_FIRST(&m->dirty)) != NULL) {
+            TAILQ_REMOVE(&m->dirty, s, link);
+            s->dirty = false;
+            placement_flush(m->placement, s, remember_fault, m);
+        }
+        return;
+    }
+    mem_backend_flush(m);
 }
 
 bool mem_backend_probe(struct mem_backend *m, struct client_mem *s, uint64_t va)

@@ -13,6 +13,7 @@
 
 #include "daemon/client_mem/client_mem.h"
 #include "daemon/client_mem/gather.h"
+#include "daemon/client_mem/placement.h"
 #include "daemon/core/base/mem_ops.h"
 
 #define MEM_BACKEND_CLIENTS 4096 /* the most clients of a device */
@@ -31,6 +32,7 @@ struct mem_backend {
     unsigned nfaulted, cap;
     struct gather *gather;
     bool owns_gather; /* else it is in the buffers of a copier */
+    struct placement *placement; /* owned; NULL: bytes are placed in order */
 };
 extern const struct mem_ops mem_backend_ops; /* ctx: struct mem_backend */
 
@@ -45,8 +47,13 @@ int mem_backend_add(struct mem_backend *m, struct client_mem *s);
 /* To be called before s is freed. Executes the deferred writes if some to s wait. */
 void mem_backend_remove(struct mem_backend *m, struct client_mem *s);
 
+/* Makes bytes come to memory out of order from now on. 0 or -ENOMEM. */
+int mem_backend_be_unkind(struct mem_backend *m, struct unkind *u);
+
 /* Executes all deferred writes. */
 void mem_backend_flush(struct mem_backend *m);
+/* The same; out of order, if placement is unkind. */
+void mem_backend_place(struct mem_backend *m);
 
 /* Takes the next QP whose writes failed. False: there is none. */
 bool mem_backend_pop_fault(struct mem_backend *m, struct mem_fault *fault);

@@ -14,6 +14,7 @@
 #include "daemon/base/activity.h"
 #include "daemon/base/event_loop.h"
 #include "daemon/base/handles.h"
+#include "daemon/base/unkind.h"
 #include "daemon/client_mem/mem_backend.h"
 #include "daemon/core/engine.h"
 #include "daemon/device/connections.h"
@@ -104,6 +105,7 @@ struct device {
     struct udp udp; /* not open in tests without a network */
     struct io_counters io;
     struct fault fault;
+    struct unkind unkind;
     struct delay_queue delay_queue;
     struct tx_batch tx;
     struct peer_list peers; /* the addresses that packets may come from */

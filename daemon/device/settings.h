@@ -60,6 +60,7 @@ struct settings {
     char fault[1024]; /* fault specification, checked */
     uint64_t seed; /* of the faults and of the first QP number */
     bool has_seed;
+    uint32_t unkind; /* enum unkind_kind; 0: the devices are kind */
     uint8_t mtu; /* enum ibv_mtu; 0: the largest that fits the interface */
     uint32_t window_pkts; /* 0: the engine's default */
     uint32_t max_resends; /* packets that a QP sends again in one turn; 0: no own limit */

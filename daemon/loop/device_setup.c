@@ -127,6 +127,12 @@ static int make_buffers(struct device *d)
     return d->tx.buf && d->udp.rx.buf ? rc : -ENOMEM;
 }
 
+static int be_unkind(struct device *d)
+{
+    unkind_init(&d->unkind, d->settings->unkind, d->settings->seed);
+    return unkind_is(&d->unkind, UNKIND_PLACEMENT) ? mem_backend_be_unkind(&d->memory, &d->unkind) : 0;
+}
+
 int device_init(struct device *d, const struct settings *s, unsigned index, char why[ERROR_TEXT_MAX])
 {
     struct fault_spec spec;
@@ -167,6 +173,10 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     if (fault_parse(s->fault, &spec, why, ERROR_TEXT_MAX) != 0)
         return -EINVAL;
     fault_init(&d->fault, &spec, s->seed);
+    if (be_unkind(d) != 0) {
+        snprintf(why, ERROR_TEXT_MAX, "out of memory");
+        return -ENOMEM;
+    }
     device_set_peers(d, &s->peers);
     d->tx.cap = DEVICE_TX_BYTES;
     d->tx.gso = (struct gso_run){.bytes = GSO_MAX_BYTES, .pkts = GSO_MAX_SEGMENTS};

@@ -91,7 +91,7 @@ static unsigned publish(struct device *d, uint64_t now)
     unsigned n = 0, m;
 
     do {
-        mem_backend_flush(&d->memory);
+        mem_backend_place(&d->memory);
         while (mem_backend_pop_fault(&d->memory, &fault)) {
             if (fault.unmapped)
                 engine_mem_unmapped(d->engine, fault.qpn, fault.n);

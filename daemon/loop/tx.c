@@ -12,7 +12,9 @@
 #include "wire/bth.h"
 #include "wire/cm_msg.h"
 #include "wire/gid.h"
+#include "wire/opcode.h"
 #include "wire/pkt.h"
+#include "wire/syndrome.h"
 
 /* The packets of a batch that go to this device itself. */
 struct sorted {
@@ -100,6 +102,32 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
     }
 }
 
+/* --- unkind ACKs ------------------------------------------------------------------------------- */
+
+/* The longest delay of an ACK: half of the shortest timeout that a QP of Pumice has. The allowed delay is much longer
+ * (local_ca_ack_delay). */
+#define LATE_ACK_NS (500 * NS_PER_US)
+
+static bool delays_packets(const struct device *d)
+{
+    return fault_on(&d->fault) || unkind_is(&d->unkind, UNKIND_ACKS);
+}
+
+/* An unkind NIC may acknowledge late. NAKs are not late. */
+static uint64_t ack_delay(struct device *d, const uint8_t *p)
+{
+    uint8_t opcode = bth_opcode(p);
+
+    if (!unkind_is(&d->unkind, UNKIND_ACKS) || !(op_table[opcode].properties & OP_IS_RESPONSE) ||
+        (opcode & OP_OPERATION_MASK) != OP_ACK || (p[BTH_LEN] & AETH_KIND_MASK) != AETH_ACK)
+        return 0;
+    uint64_t draw = unkind_next(&d->unkind, UNKIND_ACKS, bth_dest_qpn(p));
+    if (draw % 2)
+        return 0;
+    d->unkind.counters.unkind_acks++;
+    return (draw >> 8) % LATE_ACK_NS;
+}
+
 /* --- with faults ------------------------------------------------------------------------------- */
 
 /* What a capture says of a packet with this verdict. */
@@ -156,7 +184,9 @@ static void decide(struct device *d, const struct tx_batch *b, unsigned i, struc
         .cm_attribute = dest_qpn == MAD_QPN ? cm_attribute_of_packet(p, b->pkt[i].len) : 0,
     };
 
-    fault_decide(&d->fault, &fp, v);
+    if (fault_on(&d->fault))
+        fault_decide(&d->fault, &fp, v);
+    v->delay_ns += ack_delay(d, p);
 }
 
 /* Takes the verdict of each packet and follows it. Packets without a fault still leave together by GSO. A packet with a
@@ -275,7 +305,7 @@ unsigned device_tx(struct device *d, uint64_t now)
         if (capture_on(d))
             capture_made(d, b);
         b->gso = run_limits(d, now);
-        if (fault_on(&d->fault))
+        if (delays_packets(d))
             sort_faulty(d, b, &s, now);
         else
             sort_plain(d, b, &s);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/unkind.h"
 #include "daemon/core/base/types.h"
 #include "daemon/core/cm/cm.h"
 #include "daemon/net/fault.h"
@@ -30,6 +31,7 @@ static const struct {
     ENGINE_COUNTERS(X)
     IO_COUNTERS(X)
     FAULT_COUNTERS(X)
+    UNKIND_COUNTERS(X)
 #undef X
 };
 /* clang-format on */

@@ -15,6 +15,11 @@
 #include "daemon/session/session.h"
 #include "daemon/session/wqe_ring.h"
 
+/* An unkind NIC sends an event without an entry at most so long after the last event. */
+#define EXTRA_EVENT_NS (100 * NS_PER_US)
+#define EXTRA_EVENT_LOOKS 50u
+#define EXTRA_EVENT_LOOK_NS (2 * NS_PER_US)
+
 _Static_assert(sizeof(struct pm_cq_page) <= PM_CQ_ENTRIES, "the entries begin behind the page");
 
 /* --- control operations ------------------------------------------------------------------------ */
@@ -345,31 +350,61 @@ static void tell(struct cq *cq)
         cq->session->device->io.events_lost++;
 }
 
-static void hold(struct cq *cq, uint64_t now)
+static void hold(struct cq *cq, uint64_t due)
 {
     struct device *d = cq->session->device;
 
     if (cq->held)
         return;
     cq->held = true;
-    cq->due = now + cq->moderate_ns;
+    cq->due = due;
     TAILQ_INSERT_TAIL(&d->held_cqs, cq, held_link);
     if (cq->due < d->held_due)
         d->held_due = cq->due;
 }
 
+/* An unkind NIC may send another event soon, although no entry is added. Programs must expect that: the entry of an event
+ * may have been polled before the event is read. */
+static void perhaps_tell_again(struct cq *cq, uint64_t now)
+{
+    struct unkind *u = &cq->session->device->unkind;
+    uint64_t draw = unkind_next(u, UNKIND_EVENTS, cq->handle);
+    if (draw % 2)
+        hold(cq, now + (draw >> 8) % EXTRA_EVENT_NS);
+}
+
 void cq_notify(struct cq *cq, uint64_t now)
 {
-    if (wanted(cq)) {
+    bool told = wanted(cq), unkind = unkind_is(&cq->session->device->unkind, UNKIND_EVENTS);
+
+    if (told) {
         if (cq->unreported < cq->moderate_count && !(cq->held && cq->due <= now)) {
-            hold(cq, now);
+            hold(cq, now + cq->moderate_ns);
             return;
         }
+        if (cq->unreported == 0)
+            cq->session->device->unkind.counters.unkind_events++;
         tell(cq);
     }
-    stop_holding(cq);
+    if (!unkind || cq->due <= now) /* else a further event is on its way */
+        stop_holding(cq);
     cq->unreported = 0;
     cq->solicited = false;
+    if (told && unkind)
+        perhaps_tell_again(cq, now);
+}
+
+/* The event without an entry is due, but the client has not asked for one again. Looks again soon, for a while. */
+static bool looks_again(struct cq *cq, uint64_t now)
+{
+    if (!unkind_is(&cq->session->device->unkind, UNKIND_EVENTS) || cq->unreported || wanted(cq) ||
+        cq->extra_looks == EXTRA_EVENT_LOOKS) {
+        cq->extra_looks = 0;
+        return false;
+    }
+    cq->extra_looks++;
+    cq->due = now + EXTRA_EVENT_LOOK_NS;
+    return true;
 }
 
 unsigned cq_release_held(struct device *d, uint64_t now)
@@ -380,13 +415,13 @@ unsigned cq_release_held(struct device *d, uint64_t now)
 
     for (cq = TAILQ_FIRST(&d->held_cqs); cq; cq = next) {
         next = TAILQ_NEXT(cq, held_link);
-        if (cq->due <= now) {
+        if (cq->due <= now && !looks_again(cq, now)) {
             cq_notify(cq, now);
             n++;
-        } else if (cq->due < first) {
-            first = cq->due;
         }
     }
+    TAILQ_FOREACH (cq, &d->held_cqs, held_link)
+        first = cq->due < first ? cq->due : first;
     d->held_due = first;
     return n;
 }

@@ -42,6 +42,7 @@ struct cq { /* completion queue */
     bool held;
     uint64_t due;
     TAILQ_ENTRY(cq) held_link;
+    uint8_t extra_looks; /* how often the daemon has looked whether it can send an event without an entry */
 };
 
 /* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the

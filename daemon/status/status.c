@@ -28,6 +28,9 @@ static json_t *device_counters(const struct device *d)
 #define X(name, text) json_object_set_new(o, #name, json_number(d->fault.counters.name));
     FAULT_COUNTERS(X)
 #undef X
+#define X(name, text) json_object_set_new(o, #name, json_number(d->unkind.counters.name));
+    UNKIND_COUNTERS(X)
+#undef X
     return o;
 }
 
@@ -165,7 +168,7 @@ static json_t *gids_json(const struct gid_table *t)
 static void add_head(struct status_job *c)
 {
     struct device *d = c->device;
-    char text[ADDR_TEXT_MAX];
+    char text[ADDR_TEXT_MAX], kinds[UNKIND_TEXT_MAX];
     json_t *o = c->root;
 
     json_object_set_new(o, "answers", json_true());
@@ -179,6 +182,8 @@ static void add_head(struct status_job *c)
     json_object_set_new(o, "gso", json_string(udp_gso_state(&d->udp)));
     json_object_set_new(o, "loopback", json_string(d->settings->loopback_wire ? "wire" : "engine"));
     json_object_set_new(o, "ecn", json_string(d->settings->ecn ? "on" : "off"));
+    unkind_text(d->unkind.kinds, kinds);
+    json_object_set_new(o, "unkind", json_string(kinds));
     json_object_set_new(o, "e2e_credits", json_string(d->config.e2e_credits ? "on" : "off"));
     json_object_set_new(o, "peers", peers_json(&d->peers));
     json_object_set_new(o, "rcvbuf", json_number(d->udp.rcvbuf));

@@ -26,7 +26,7 @@
 
 struct run_options {
     struct lab_options lab;
-    const char *fault, *seed;
+    const char *fault, *unkind, *seed;
     const char *capture; /* file; NULL: none */
     struct check_options check;
     bool spread; /* each process sees one device of its host */
@@ -59,6 +59,7 @@ enum key {
     KEY_CHECK,
     KEY_CHECK_REPORT,
     KEY_CHECK_FAIL,
+    KEY_UNKIND,
 };
 
 static const struct argp_option options[] = {
@@ -77,7 +78,12 @@ static const struct argp_option options[] = {
     {"fault", KEY_FAULT, "SPEC", 0,
      "Faults that each host applies to the packets it sends, such as loss=1%,dup=1%,reorder=5%,delay=50us,corrupt=0.1%",
      2},
-    {"seed", KEY_SEED, "S", 0, "Seed of the faults; default: 1; the same seed gives the same faults", 2},
+    {"unkind", KEY_UNKIND, "KIND,...", OPTION_ARG_OPTIONAL,
+     "Let the devices do what specifications allow and Pumice otherwise never does, such as placement; without KIND, "
+     "all of it",
+     2},
+    {"seed", KEY_SEED, "S", 0,
+     "Seed of the faults and of unkind devices; default: 1; the same seed gives the same faults", 2},
     {"capture", KEY_CAPTURE, "FILE", 0,
      "Capture the packets that all hosts send to a pcapng file, each packet once, after faults were applied", 2},
     {"capture-lost", KEY_CAPTURE_LOST, NULL, 0, "Capture the packets that faults lose, too, at interfaces of their own",
@@ -175,6 +181,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_FAULT:
         o->fault = arg;
         break;
+    case KEY_UNKIND:
+        o->unkind = arg ? arg : "all";
+        break;
     case KEY_SEED:
         check_seed(state, arg);
         o->seed = arg;
@@ -248,13 +257,21 @@ static void set_default_options(struct run_options *o)
         if (o->lab.hosts > HOSTS_MAX)
             o->lab.hosts = HOSTS_MAX;
     }
-    if (o->fault) {
+    if (o->fault)
         pass(&o->lab, "--fault", o->fault);
-        if (!o->seed)
-            o->seed = "1";
-    }
+    if (o->unkind)
+        pass(&o->lab, "--unkind", o->unkind);
+    if ((o->fault || o->unkind) && !o->seed)
+        o->seed = "1";
     if (o->seed)
         pass(&o->lab, "--seed", o->seed);
+}
+
+/* Says how to repeat what the seed decides. */
+static void tell_seed(const struct run_options *o, const char *what)
+{
+    say("%s:%s%s%s%s%s --seed %s", what, o->fault ? " --fault '" : "", o->fault ? o->fault : "", o->fault ? "'" : "",
+        o->unkind ? " --unkind=" : "", o->unkind ? o->unkind : "", o->seed);
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
@@ -442,6 +459,8 @@ int cmd_run(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL);
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
+    if (o.unkind)
+        tell_seed(&o, "the devices are unkind");
     if (set_environment(&lab, &o) == 0) {
         code = run_captured(&o, &lab);
         explain_unused(&lab, code);
@@ -452,7 +471,7 @@ int cmd_run(int argc, char **argv)
     lab_stop(&lab);
     if (code == 0 && lab.crashed)
         code = EXIT_OWN;
-    if (code && o.fault)
-        say("to repeat this run: --fault '%s' --seed %s", o.fault, o.seed);
+    if (code && (o.fault || o.unkind))
+        tell_seed(&o, "to repeat this run");
     return code;
 }

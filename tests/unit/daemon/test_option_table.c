@@ -55,6 +55,7 @@ static const struct values {
     {"connectivity-map", "/tmp/a", "/tmp/b", NULL, NULL},
     {"fault", "loss=1%", "dup=2%", "loss=5", "loss"},
     {"seed", "1", "2", "-1", "expected a whole number"},
+    {"unkind", "all", "placement", "placement,", "expected off, all, or kinds with commas between: placement"},
     {"log-level", "info", "warn,qp=debug", "loud", "expected error, warn, info or debug"},
     {"log-format", "json", "text", "xml", "expected text or json"},
     {"metrics", "9400", "[::1]:9400", "192.0.2.1:9400", "ADDRESS:PORT with a loopback address"},

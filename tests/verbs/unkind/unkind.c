@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Programs that an unkind NIC exposes, and the right way beside each. A wrong program passes as long as the devices are
+ * kind. tests/e2e/cli/unkind.sh runs them one by one. Usage: unkind KIND wrong|right */
+#include "tests/verbs/vt.h"
+
+#define ROUNDS 200
+#define AT_SOURCE 0u
+#define AT_TARGET 32768u
+
+static struct vt_pair p;
+static bool wrong;
+
+static void fill(uint32_t at, char value, uint32_t len)
+{
+    memset(p.buf + at, value, len);
+}
+
+/* The first byte that differs; -1: all are equal. */
+static long differs(uint32_t at, char value, uint32_t len)
+{
+    for (uint32_t i = 0; i < len; i++) {
+        if (((volatile char *)p.buf)[at + i] != value)
+            return i;
+    }
+    return -1;
+}
+
+static struct ibv_wc take(struct ibv_cq *cq)
+{
+    struct ibv_wc wc = {.status = 255};
+    need(vt_poll(cq, 1, &wc) == 1);
+    return wc;
+}
+
+static void write_to(uint32_t from, uint32_t to, uint32_t len, enum ibv_wr_opcode opcode)
+{
+    struct ibv_sge s = vt_sge(&p, from, len);
+    struct ibv_send_wr wr = {.sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = opcode,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {(uintptr_t)p.buf + to, p.mr->rkey}},
+                       *bad;
+    need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+}
+
+/* Until the byte has this value. */
+static void await_byte(uint32_t at, char value)
+{
+    double end = vt_now() + vt_wait_seconds();
+    while (((volatile char *)p.buf)[at] != value)
+        need(vt_now() < end);
+}
+
+/* Wrong: the last byte of a WRITE is there, so the others are. */
+static const char *placement(void)
+{
+    for (int round = 1; round <= ROUNDS; round++) {
+        char value = (char)(round % 100 + 1);
+        fill(AT_SOURCE, value, 4096);
+        if (wrong) {
+            write_to(AT_SOURCE, AT_TARGET, 4096, IBV_WR_RDMA_WRITE);
+            await_byte(AT_TARGET + 4095, value);
+        } else {
+            need(vt_recv(&p, 1, 1, 0, 0) == 0);
+            write_to(AT_SOURCE, AT_TARGET, 4096, IBV_WR_RDMA_WRITE_WITH_IMM);
+            need(take(p.rcq).status == IBV_WC_SUCCESS);
+        }
+        if (differs(AT_TARGET, value, 4096) >= 0)
+            return "the last byte of the message is there, but others are not";
+        need(take(p.scq).status == IBV_WC_SUCCESS);
+    }
+    return NULL;
+}
+
+/* Wrong: an event was read, so a completion is there. */
+static const char *events(void)
+{
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(p.ctx);
+    struct ibv_cq *cq = ibv_create_cq(p.ctx, 16, NULL, channel, 0), *got;
+    void *context;
+    need(channel && cq && ibv_req_notify_cq(cq, 0) == 0);
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+    struct ibv_qp *qp = ibv_create_qp(p.pd, &init), *usual = p.qp[0];
+    need(qp && vt_to_init(qp) == 0 && vt_to_rtr(qp, qp->qp_num) == 0 && vt_to_rts(qp) == 0);
+    p.qp[0] = qp;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct ibv_wc wc;
+        int n;
+        usleep(200); /* the program has other work, too */
+        write_to(AT_SOURCE, AT_TARGET, 64, IBV_WR_RDMA_WRITE);
+        do {
+            need(ibv_get_cq_event(channel, &got, &context) == 0);
+            ibv_ack_cq_events(cq, 1);
+            need(ibv_req_notify_cq(cq, 0) == 0);
+            n = ibv_poll_cq(cq, 1, &wc);
+        } while (!wrong && n == 0);
+        if (n == 0)
+            return "an event came, but no completion is there";
+        need(n == 1 && wc.status == IBV_WC_SUCCESS);
+    }
+    p.qp[0] = usual;
+    need(ibv_destroy_qp(qp) == 0 && ibv_destroy_cq(cq) == 0 && ibv_destroy_comp_channel(channel) == 0);
+    return NULL;
+}
+
+/* Wrong: the peer has answered, so the request is complete. */
+static const char *acks(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        struct ibv_wc wc;
+        need(vt_recv(&p, 0, 1, AT_TARGET, 64) == 0 && vt_recv(&p, 1, 2, AT_TARGET + 64, 64) == 0);
+        need(vt_send(&p, 0, 3, AT_SOURCE, 64, IBV_SEND_SIGNALED) == 0);
+        need(take(p.rcq).wr_id == 2);
+        need(vt_send(&p, 1, 4, AT_SOURCE, 64, round % 8 == 7 ? IBV_SEND_SIGNALED : 0) == 0);
+        need(take(p.rcq).wr_id == 1);
+        if (!wrong)
+            need(take(p.scq).status == IBV_WC_SUCCESS);
+        else if (ibv_poll_cq(p.scq, 1, &wc) != 1)
+            return "the answer is there, but the request is not complete";
+        if (round % 8 == 7)
+            need(take(p.scq).status == IBV_WC_SUCCESS);
+    }
+    return NULL;
+}
+
+static const struct {
+    const char *kind;
+    const char *(*run)(void); /* what was wrong; NULL: nothing */
+} programs[] = {
+    {"placement", placement},
+    {"events", events},
+    {"acks", acks},
+};
+
+int main(int argc, char **argv)
+{
+    need(argc == 3);
+    wrong = strcmp(argv[2], "wrong") == 0;
+    struct ibv_context *ctx = vt_open();
+    need(ctx);
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (strcmp(programs[i].kind, argv[1]) != 0)
+            continue;
+        vt_pair_make(&p, ctx, NULL);
+        vt_connect(&p);
+        for (int q = 0; q < 2; q++) /* unkind or not, this is what the application is promised */
+            need(ibv_query_qp_data_in_order(p.qp[q], IBV_WR_RDMA_WRITE, 0) == 0);
+        const char *what = programs[i].run();
+        printf("%s\n", what ? what : "all is well");
+        return what ? 1 : 0;
+    }
+    return 2;
+}
