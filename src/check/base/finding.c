@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/check/base/inside.h"
 #include "src/check/base/report.h"
 
 #define PLACES_MAX 1000u /* findings at more places are not kept */
@@ -88,6 +89,7 @@ void finding_add(enum rule rule, const struct finding_place *place, const char *
     bool is_new = false;
     va_list ap;
 
+    inside_enter();
     pthread_mutex_lock(&lock);
     struct finding *f = find(rule, place, &is_new);
     if (f)
@@ -99,10 +101,12 @@ void finding_add(enum rule rule, const struct finding_place *place, const char *
         report(f);
     }
     pthread_mutex_unlock(&lock);
+    inside_leave();
 }
 
 void finding_end(void)
 {
+    inside_enter();
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < places; i++) {
         if (found[i].count > 1)
@@ -110,6 +114,7 @@ void finding_end(void)
     }
     places = 0;
     pthread_mutex_unlock(&lock);
+    inside_leave();
 }
 
 void finding_forget(void)

@@ -10,7 +10,9 @@ enum rule {
     RULE_SEND_BUFFER, /* the buffer of a SEND or WRITE changed before its completion */
     RULE_OVERLAP, /* two targets of outstanding requests overlap */
     RULE_DEREG, /* a region was deregistered while requests with its key were outstanding */
+    RULE_FREED, /* memory was given back that outstanding requests need */
     RULE_DEAD_KEY, /* a request has the key of a region that was deregistered */
+    RULE_ACCESS, /* a region does not allow what a request does with it */
     RULE_READ_FENCE, /* a request sends a buffer that an earlier READ still fills, without a fence */
     RULE_LOST_EVENT, /* the program waits for an event without a poll after it armed the CQ */
     RULE_UNACKED, /* a CQ with unacknowledged events was destroyed: the call waits for ever */

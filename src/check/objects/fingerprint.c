@@ -16,7 +16,7 @@ struct gather {
 /* The next piece, of at most most bytes. NULL: the end. */
 static const uint8_t *next_piece(struct gather *g, uint64_t most, uint32_t *len)
 {
-    while (g->n && g->at == g->sge->length) {
+    while (g->n && (g->at == g->sge->length || !g->sge->addr)) {
         g->sge++;
         g->n--;
         g->at = 0;
@@ -49,7 +49,7 @@ static uint64_t length_of(const struct ibv_sge *list, unsigned n)
     uint64_t length = 0;
 
     for (unsigned i = 0; i < n; i++)
-        length += list[i].length;
+        length += list[i].addr ? list[i].length : 0;
     return length;
 }
 

@@ -16,7 +16,7 @@ struct fingerprint {
     void *data; /* owned: the copy, or a hash for each part */
 };
 
-/* Takes the fingerprint of a gather list. Without memory there is none. */
+/* Takes the fingerprint of a gather list. Pieces at address 0 are left out. Without memory there is none. */
 void fingerprint_take(struct fingerprint *f, const struct ibv_sge *list, unsigned n);
 
 /* Compares the buffer with its fingerprint. False: it has changed, first within [*from, *to). */

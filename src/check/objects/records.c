@@ -7,9 +7,11 @@
 #include <stdlib.h>
 
 #include "src/check/base/finding.h"
+#include "src/check/base/inside.h"
 
 static struct record *table[KINDS];
 static struct qp_record *by_number;
+static struct mr_record *by_key, *last_mr; /* last_mr: found most recently */
 static unsigned generation;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -25,12 +27,14 @@ static const char *const names[KINDS][2] = {
 
 void records_lock(void)
 {
+    inside_enter();
     pthread_mutex_lock(&lock);
 }
 
 void records_unlock(void)
 {
     pthread_mutex_unlock(&lock);
+    inside_leave();
 }
 
 void records_forked(void)
@@ -58,6 +62,10 @@ static void drop(struct record *r)
         HASH_DELETE(by_number, by_number, (struct qp_record *)r);
         request_remove_all(&((struct qp_record *)r)->sends);
         request_remove_all(&((struct qp_record *)r)->receives);
+    }
+    if (r->kind == KIND_MR) {
+        HASH_DELETE(by_key, by_key, (struct mr_record *)r);
+        last_mr = NULL;
     }
     if (r->kind == KIND_SRQ)
         request_remove_all(&((struct srq_record *)r)->queue);
@@ -126,6 +134,36 @@ struct qp_record *record_of_qpn(const struct ibv_context *context, uint32_t qpn)
 
     HASH_FIND(by_number, by_number, &number, sizeof(number), q);
     return q && q->r.generation == generation ? q : NULL;
+}
+
+struct mr_record *record_add_mr(struct ibv_mr *mr, const struct trace *where)
+{
+    struct mr_record *r;
+
+    if (!mr)
+        return NULL;
+    r = (struct mr_record *)record_of_lkey(mr->context, mr->lkey);
+    if (r && r->r.object != mr) /* the key is free again: another way destroyed that region */
+        drop(&r->r);
+    r = record_add(KIND_MR, mr, sizeof(*r), where);
+    if (!r)
+        return NULL;
+    r->key = (struct mr_key){mr->context, mr->lkey};
+    r->rkey = mr->rkey;
+    HASH_ADD(by_key, by_key, key, sizeof(r->key), r);
+    return r;
+}
+
+const struct mr_record *record_of_lkey(const struct ibv_context *context, uint32_t lkey)
+{
+    const struct mr_key key = {context, lkey};
+    struct mr_record *r = last_mr;
+
+    if (!r || r->key.context != context || r->key.lkey != lkey) {
+        HASH_FIND(by_key, by_key, &key, sizeof(key), r);
+        last_mr = r;
+    }
+    return r && r->r.generation == generation ? r : NULL;
 }
 
 /* The objects of one kind that are left. One finding for all, because one mistake mostly leaves several. */

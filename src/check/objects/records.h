@@ -58,8 +58,15 @@ struct qp_record {
 
 struct mr_record {
     struct record r;
-    struct ibv_context *context;
-    uint32_t lkey;
+    struct mr_key {
+        const struct ibv_context *context;
+        uint64_t lkey;
+    } key;
+    UT_hash_handle by_key;
+    uint64_t addr, length; /* as requests name its bytes */
+    uint64_t memory; /* where these are in the program; 0: they are not, or not known */
+    unsigned access;
+    uint32_t rkey;
 };
 
 void records_lock(void);
@@ -81,6 +88,11 @@ void records_each(enum kind kind, void (*fn)(void *record, void *arg), void *arg
 struct qp_record *record_add_qp(struct ibv_qp *qp, const struct trace *where);
 /* The QP of a completion. NULL: unknown. */
 struct qp_record *record_of_qpn(const struct ibv_context *context, uint32_t qpn);
+
+/* The record of a new region, without its addresses. NULL: no memory, or no region. */
+struct mr_record *record_add_mr(struct ibv_mr *mr, const struct trace *where);
+/* The region of a local key. NULL: unknown. */
+const struct mr_record *record_of_lkey(const struct ibv_context *context, uint32_t lkey);
 
 /* The process ends: reports what is left (RULE_LEFT, RULE_BUSY). */
 void records_end(void);

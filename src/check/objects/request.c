@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/check/objects/lent.h"
+
 /* Memory that the device may write. Targets in the tree don't overlap. */
 struct target {
     RB_ENTRY(target) node;
@@ -40,6 +42,7 @@ struct request *request_add(struct request_queue *q, const struct request *like,
     if (!r)
         return NULL;
     *r = *like;
+    r->lent = false;
     r->sent = (struct fingerprint){0};
     r->targets = NULL;
     r->num_sge = n;
@@ -57,8 +60,16 @@ void request_remove(struct request_queue *q, struct request *r)
             RB_REMOVE(target_tree, &tree, &r->targets[i]);
     }
     free(r->targets);
+    if (r->lent)
+        lent_remove(r->sge, r->num_sge);
     fingerprint_drop(&r->sent);
     free(r);
+}
+
+void request_lend(struct request *r)
+{
+    lent_add(r->sge, r->num_sge);
+    r->lent = true;
 }
 
 void request_remove_all(struct request_queue *q)
@@ -90,7 +101,7 @@ const struct request *request_add_targets(struct request *r)
 
         t->from = r->sge[i].addr;
         t->to = t->from + r->sge[i].length;
-        if (t->from == t->to)
+        if (t->from == t->to || !r->sge[i].addr)
             continue;
         found = overlapping(t->from, t->to);
         if (found) {
@@ -105,7 +116,7 @@ const struct request *request_add_targets(struct request *r)
 
 const struct request *request_writing(const struct ibv_sge *sge)
 {
-    const struct target *t = sge->length ? overlapping(sge->addr, sge->addr + sge->length) : NULL;
+    const struct target *t = sge->length && sge->addr ? overlapping(sge->addr, sge->addr + sge->length) : NULL;
 
     return t ? t->request : NULL;
 }

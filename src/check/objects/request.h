@@ -23,14 +23,15 @@ struct request {
     bool signaled; /* it gets a completion when it succeeds */
     const void *owner; /* the QP or SRQ that it was posted to */
     const struct trace *where; /* the place in the program that posted it */
+    bool lent; /* lent.h knows the memory of the list */
     struct fingerprint sent; /* of a buffer that must not change */
     struct target *targets; /* owned, [num_sge]: memory that the device writes; NULL: none */
     unsigned num_sge;
-    struct ibv_sge sge[];
+    struct ibv_sge sge[]; /* addr: in the program; 0: the memory is not there, or not known */
 };
 TAILQ_HEAD(request_queue, request);
 
-/* Appends a request. The list of an inline request must be given as empty: nobody reads it later. NULL: no memory. */
+/* Appends a request with a copy of the list, whose addresses the caller may change. The list of an inline request must be given as empty: nobody reads it later. NULL: no memory. */
 struct request *request_add(struct request_queue *q, const struct request *like, const struct ibv_sge *list,
                             unsigned n);
 void request_remove(struct request_queue *q, struct request *r);
@@ -39,6 +40,8 @@ void request_remove_all(struct request_queue *q);
 /* The oldest request with this number. NULL: none. */
 struct request *request_find(const struct request_queue *q, uint64_t wr_id);
 
+/* The addresses of the list are those in the program from now on. */
+void request_lend(struct request *r);
 /* The targets of a request count from now on. Returns another request with a target that overlaps one of them; NULL: none.
  * A target that overlaps another one is not kept. */
 const struct request *request_add_targets(struct request *r);

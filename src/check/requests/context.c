@@ -60,7 +60,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
     struct qp_record *q = record_find(KIND_QP, qp, CALLER);
     struct cq_record *cq = q ? record_find(KIND_CQ, qp->recv_cq, CALLER) : NULL;
     if (q)
-        post_receives(&q->receives, qp, cq, wr, where);
+        post_receives(&q->receives, qp, qp->context, cq, wr, where);
     records_unlock();
     int rc = of(qp->context)->ops.post_recv(qp, wr, bad);
     if (rc && q) {
@@ -78,7 +78,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
     records_lock();
     struct srq_record *s = record_find(KIND_SRQ, srq, CALLER);
     if (s)
-        post_receives(&s->queue, srq, NULL, wr, where);
+        post_receives(&s->queue, srq, srq->context, NULL, wr, where);
     records_unlock();
     int rc = of(srq->context)->ops.post_srq_recv(srq, wr, bad);
     if (rc && s) {

@@ -6,6 +6,7 @@
 
 #include "src/check/base/finding.h"
 #include "src/check/objects/dead_keys.h"
+#include "src/check/requests/access.h"
 
 static bool is_read(int opcode)
 {
@@ -137,6 +138,7 @@ void post_sends(struct qp_record *q, const struct ibv_send_wr *wr, const struct 
             return;
         if (signaled)
             expect(cq, where);
+        access_locate(r, q->qp->context, is_read(r->opcode) || is_atomic(r->opcode));
         check_send(q, r, wr->send_flags);
     }
 }
@@ -177,8 +179,8 @@ void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int 
     post_last_refused(q, n, rc, where);
 }
 
-void post_receives(struct request_queue *queue, const void *owner, struct cq_record *cq, const struct ibv_recv_wr *wr,
-                   const struct trace *where)
+void post_receives(struct request_queue *queue, const void *owner, const struct ibv_context *context,
+                   struct cq_record *cq, const struct ibv_recv_wr *wr, const struct trace *where)
 {
     for (; wr; wr = wr->next) {
         const struct request like = {
@@ -188,6 +190,7 @@ void post_receives(struct request_queue *queue, const void *owner, struct cq_rec
         if (!r)
             return;
         expect(cq, where);
+        access_locate(r, context, true);
         if (rule_is_on(RULE_OVERLAP))
             check_overlap(r);
     }

@@ -15,8 +15,8 @@ void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int 
 void post_last_refused(struct qp_record *q, unsigned n, int rc, const struct trace *where);
 
 /* Receive requests of a QP or of a shared queue. */
-void post_receives(struct request_queue *queue, const void *owner, struct cq_record *cq, const struct ibv_recv_wr *wr,
-                   const struct trace *where);
+void post_receives(struct request_queue *queue, const void *owner, const struct ibv_context *context,
+                   struct cq_record *cq, const struct ibv_recv_wr *wr, const struct trace *where);
 void post_receives_refused(struct request_queue *queue, struct cq_record *cq, const struct ibv_recv_wr *bad);
 
 #endif

@@ -11,13 +11,23 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-static struct ibv_mr *registered(struct ibv_mr *mr, const struct trace *where)
+/* As requests name it. */
+static uint64_t first_address(const void *memory, unsigned access)
+{
+    return access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)memory;
+}
+
+/* memory: NULL if it is not in the program. */
+static struct ibv_mr *registered(struct ibv_mr *mr, const void *memory, size_t length, uint64_t iova, unsigned access,
+                                 const struct trace *where)
 {
     records_lock();
-    struct mr_record *r = record_add(KIND_MR, mr, sizeof(*r), where);
+    struct mr_record *r = record_add_mr(mr, where);
     if (r) {
-        r->context = mr->context;
-        r->lkey = mr->lkey;
+        r->addr = iova;
+        r->length = length;
+        r->memory = (uintptr_t)memory;
+        r->access = access;
         dead_keys_remove(mr->context, mr->lkey);
     }
     records_unlock();
@@ -26,17 +36,51 @@ static struct ibv_mr *registered(struct ibv_mr *mr, const struct trace *where)
 
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-    return registered(NEXT(ibv_reg_mr, pd, addr, length, access), TRACE_HERE);
+    return registered(NEXT(ibv_reg_mr, pd, addr, length, access), addr, length, first_address(addr, (unsigned)access),
+                      (unsigned)access, TRACE_HERE);
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
 {
-    return registered(NEXT(ibv_reg_mr_iova, pd, addr, length, iova, access), TRACE_HERE);
+    return registered(NEXT(ibv_reg_mr_iova, pd, addr, length, iova, access), addr, length, iova, (unsigned)access,
+                      TRACE_HERE);
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
-    return registered(NEXT(ibv_reg_mr_iova2, pd, addr, length, iova, access), TRACE_HERE);
+    return registered(NEXT(ibv_reg_mr_iova2, pd, addr, length, iova, access), addr, length, iova, access, TRACE_HERE);
+}
+
+EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                        int access)
+{
+    return registered(NEXT(ibv_reg_dmabuf_mr, pd, offset, length, iova, fd, access), NULL, length, iova,
+                      (unsigned)access, TRACE_HERE);
+}
+
+/* The region has new attributes, and may have new keys. */
+static void changed(struct ibv_mr *mr, const struct mr_record *was, int flags, const void *addr, size_t length,
+                    int access, const struct trace *where)
+{
+    bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION, allowed = flags & IBV_REREG_MR_CHANGE_ACCESS;
+    unsigned now = allowed ? (unsigned)access : was->access;
+
+    if (moved)
+        registered(mr, addr, length, first_address(addr, now), now, where);
+    else
+        registered(mr, (const void *)was->memory, was->length, was->addr, now, where); // NOLINT: of the program
+}
+
+EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    records_lock();
+    const struct mr_record *r = record_find(KIND_MR, mr, __builtin_return_address(0));
+    const struct mr_record was = r ? *r : (struct mr_record){0};
+    records_unlock();
+    int rc = NEXT(ibv_rereg_mr, mr, flags, pd, addr, length, access);
+    if (rc == 0 && r)
+        changed(mr, &was, flags, addr, length, access, TRACE_HERE);
+    return rc;
 }
 
 /* A request whose data the device may still read or fill. Receive requests are left out: programs that end often have some,
@@ -47,16 +91,16 @@ static void look_for_key(void *record, void *arg)
     const struct mr_record *mr = arg;
     const struct request *r;
 
-    if (q->qp->context != mr->context || q->failed)
+    if (q->qp->context != mr->key.context || q->failed)
         return;
     TAILQ_FOREACH (r, &q->sends, link) {
         for (unsigned i = 0; r->signaled && i < r->num_sge; i++) {
-            if (r->sge[i].lkey != mr->lkey || r->sge[i].length == 0)
+            if (r->sge[i].lkey != mr->key.lkey || r->sge[i].length == 0)
                 continue;
             finding_add(
                 RULE_DEREG, &(const struct finding_place){mr->r.where, r->where, "the request"},
                 "QP 0x%x: the region with key 0x%x is deregistered, but the %s with wr_id %llu has no completion yet",
-                q->qp->qp_num, mr->lkey, request_kind(r->opcode), (unsigned long long)r->wr_id);
+                q->qp->qp_num, (unsigned)mr->key.lkey, request_kind(r->opcode), (unsigned long long)r->wr_id);
             return;
         }
     }
@@ -71,13 +115,14 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
         gone.r.where = TRACE_HERE;
         if (rule_is_on(RULE_DEREG))
             records_each(KIND_QP, look_for_key, &gone);
-        dead_keys_add(r->context, r->lkey, gone.r.where); /* before another thread gets the key for another region */
+        dead_keys_add(r->key.context, (uint32_t)r->key.lkey,
+                      gone.r.where); /* before another thread gets the key for another region */
     }
     records_unlock();
     int rc = NEXT(ibv_dereg_mr, mr);
     if (r && rc) {
         records_lock();
-        dead_keys_remove(gone.context, gone.lkey);
+        dead_keys_remove(gone.key.context, (uint32_t)gone.key.lkey);
         records_unlock();
     }
     if (r)

@@ -13,14 +13,17 @@ check() # OPTION... -- COMMAND...: prints what pumice says
     timeout 60 "$pumice" run "$@" 2>&1 >/dev/null | grep -v '^pumice: info'
 }
 
-for rule in send-buffer overlap dereg dead-key read-fence lost-event unsignaled cq-size after-error busy left fork; do
-    out=$(check --check "$mistakes" $rule right)
-    is "$rule, right" "$out" "pumice: check: no findings"
-    out=$(check --check "$mistakes" $rule wrong)
-    has "$rule, wrong" "$out" "  $rule: "
+# Rules, and mistakes of another name with their rules.
+for entry in send-buffer overlap dereg dead-key read-fence lost-event unsignaled cq-size after-error busy left fork access access=access-bounds freed \
+    freed=freed-realloc freed=freed-munmap freed=freed-send; do
+    rule=${entry%=*} mistake=${entry#*=}
+    out=$(check --check "$mistakes" $mistake right)
+    is "$mistake, right" "$out" "pumice: check: no findings"
+    out=$(check --check "$mistakes" $mistake wrong)
+    has "$mistake, wrong" "$out" "  $rule: "
     [[ $out =~ in\ [a-z_.0-9]+,\ [^\ ]*tests/verbs/[a-z/]*\.[ch]:[0-9] ]] || fail "$rule, the place: $out"
-    [ $rule = busy ] || is "$rule, other findings" "$(grep -E '^  [a-z]' <<<"$out" | grep -cv "^  $rule: ")" 0
-    is "without $rule" "$(check --check=unacked "$mistakes" $rule wrong | tail -n 1)" "pumice: check: no findings"
+    [ $rule = busy ] || is "$mistake, other findings" "$(grep -E '^  [a-z]' <<<"$out" | grep -cv "^  $rule: ")" 0
+    is "without $rule" "$(check --check=unacked "$mistakes" $mistake wrong | tail -n 1)" "pumice: check: no findings"
 done
 # The program hangs, as it would without the checker, so it is killed by a signal. The finding is not lost.
 has "unacked" "$(check --check "$mistakes" unacked wrong)" "  unacked: a CQ is destroyed, but 1 of its 1 events were not acknowledged"
@@ -41,6 +44,8 @@ out=$(check --check "$mistakes" read-fence wrong)
     fail "the calls: $out"
 [ "${BASH_REMATCH[1]:-0}" -eq $((${BASH_REMATCH[2]:-0} + 1)) ] || fail "the lines of the calls: $out"
 has "an inlined function" "$(check --check "$mistakes" overlap wrong)" "    from overlap, tests/verbs/checker/mistakes.c:"
+
+has "the request of freed memory" "$(check --check "$mistakes" freed wrong)" "   the request:"
 
 # Requests that ibv_wr_* built.
 is "ibv_wr_*, right" "$(check --check "$mistakes" send-buffer-wr right)" "pumice: check: no findings"

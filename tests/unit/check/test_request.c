@@ -39,6 +39,8 @@ Test(check_request, targets_that_touch_do_not_overlap)
     cr_expect_null(other);
     filling(4, 1150, 0, &other);
     cr_expect_null(other, "an empty target");
+    filling(5, 0, 5000, &other);
+    cr_expect_null(other, "memory that is not in the program");
 }
 
 Test(check_request, overlaps_from_all_sides_are_found)
@@ -47,7 +49,7 @@ Test(check_request, overlaps_from_all_sides_are_found)
         uint64_t from;
         uint32_t length;
         uint64_t with;
-    } cases[] = {{1099, 1, 1}, {1000, 1, 1}, {990, 11, 1}, {990, 500, 1}, {1050, 10, 1}, {1299, 50, 2}, {0, 5000, 1}};
+    } cases[] = {{1099, 1, 1}, {1000, 1, 1}, {990, 11, 1}, {990, 500, 1}, {1050, 10, 1}, {1299, 50, 2}, {1, 5000, 1}};
     const struct request *other;
 
     filling(1, 1000, 100, &other);

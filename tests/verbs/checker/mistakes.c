@@ -2,6 +2,8 @@
 /* Mistakes that the checker finds, and the right way beside each. tests/e2e/cli/check.sh runs them one by one.
  * Usage: mistakes RULE wrong|right */
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "tests/verbs/vt.h"
@@ -112,6 +114,66 @@ static void dereg(void)
     need(ibv_dereg_mr(mr) == 0);
 }
 
+/* A buffer is given back before its completion was polled. by: 0 free, 1 realloc, 2 munmap. */
+static void give_back(int by)
+{
+    char *buf = by == 2 ? mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : malloc(8192);
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, buf, 8192, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge s = {(uintptr_t)buf + 64, 512, mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = 6, .sg_list = &s, .num_sge = 1}, *bad;
+    void *other = malloc(100);
+    need(ibv_post_recv(p.qp[1], &wr, &bad) == 0);
+    free(other); /* this is right */
+    if (!wrong)
+        need(vt_send(&p, 0, 1, 0, 64, IBV_SEND_SIGNALED) == 0 && take(p.rcq).status == IBV_WC_SUCCESS);
+    if (by == 0)
+        free(buf);
+    else if (by == 1)
+        buf = realloc(buf, 1 << 20);
+    else
+        munmap(buf, 8192);
+    if (by == 1)
+        free(buf);
+    need(ibv_dereg_mr(mr) == 0);
+}
+
+static void freed(void)
+{
+    give_back(0);
+}
+
+static void freed_realloc(void)
+{
+    give_back(1);
+}
+
+static void freed_munmap(void)
+{
+    give_back(2);
+}
+
+/* The memory is no longer there when its completion comes. */
+static void freed_send(void)
+{
+    char *buf = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, buf, 8192, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge s = {(uintptr_t)buf, 8192, mr->lkey};
+    struct ibv_send_wr wr = {.wr_id = 7,
+                             .sg_list = &s,
+                             .num_sge = 1,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .wr.rdma = {(uintptr_t)p.buf, p.mr->rkey}},
+                       *bad;
+    need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+    if (wrong)
+        munmap(buf, 8192);
+    take(p.scq); /* with an error, if the device was slow */
+    if (!wrong)
+        munmap(buf, 8192);
+    need(ibv_dereg_mr(mr) == 0);
+}
+
 static void dead_key(void)
 {
     struct ibv_mr *mr = ibv_reg_mr(p.pd, p.buf, 4096, IBV_ACCESS_LOCAL_WRITE);
@@ -121,6 +183,43 @@ static void dead_key(void)
     if (!wrong)
         s.lkey = p.mr->lkey;
     need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+}
+
+/* A message goes to memory without the right to write. */
+static void access_right(void)
+{
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, p.buf, 4096, wrong ? 0 : IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge s = {(uintptr_t)p.buf, 64, mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = 3, .sg_list = &s, .num_sge = 1}, *bad;
+    need(ibv_post_recv(p.qp[1], &wr, &bad) == 0 && vt_send(&p, 0, 1, 8192, 64, IBV_SEND_SIGNALED) == 0);
+    need((take(p.rcq).status == IBV_WC_SUCCESS) == !wrong && ibv_dereg_mr(mr) == 0);
+}
+
+/* Regions whose addresses begin at 0: in the memory of the program, or of the device. */
+static void access_bounds(void)
+{
+    struct ibv_alloc_dm_attr attr = {.length = 4096};
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, p.buf, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED);
+    struct ibv_dm *dm = ibv_alloc_dm(p.ctx, &attr);
+    struct ibv_mr *dm_mr = dm ? ibv_reg_dm_mr(p.pd, dm, 0, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED) : NULL;
+    need(mr && dm_mr);
+    struct ibv_sge s[2] = {{4000, wrong ? 97 : 96, mr->lkey}, {100, 64, dm_mr->lkey}};
+    struct ibv_send_wr wr = {.wr_id = 4,
+                             .sg_list = s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {(uintptr_t)p.buf + 8192, p.mr->rkey}},
+                       *bad;
+    need(ibv_post_send(p.qp[0], &wr, &bad) == 0 && (take(p.scq).status == IBV_WC_SUCCESS) == !wrong);
+    wr.sg_list = &s[1];
+    wr.opcode = IBV_WR_RDMA_READ;
+    if (!wrong)
+        need(ibv_post_send(p.qp[0], &wr, &bad) == 0 && take(p.scq).status == IBV_WC_SUCCESS);
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    if (!wrong)
+        need(ibv_post_send(p.qp[0], &wr, &bad) == 0 && take(p.scq).status == IBV_WC_SUCCESS);
+    need(ibv_dereg_mr(dm_mr) == 0 && ibv_free_dm(dm) == 0 && ibv_dereg_mr(mr) == 0);
 }
 
 static void read_fence(void)
@@ -251,7 +350,13 @@ static const struct {
     {"send-buffer-wr", send_buffer_wr},
     {"overlap", overlap},
     {"dereg", dereg},
+    {"freed", freed},
+    {"freed-realloc", freed_realloc},
+    {"freed-munmap", freed_munmap},
+    {"freed-send", freed_send},
     {"dead-key", dead_key},
+    {"access", access_right},
+    {"access-bounds", access_bounds},
     {"read-fence", read_fence},
     {"lost-event", lost_event},
     {"unacked", unacked},

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Is this thread within the checker? The checker replaces free(3), which it also calls itself. */
+#ifndef PUMICE_SRC_CHECK_BASE_INSIDE_H
+#define PUMICE_SRC_CHECK_BASE_INSIDE_H
+
+#include <stdbool.h>
+
+void inside_enter(void);
+void inside_leave(void);
+bool inside_is(void);
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/check/verbs/free_calls.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+
+#include "src/check/base/finding.h"
+#include "src/check/base/inside.h"
+#include "src/check/base/next.h"
+#include "src/check/base/trace.h"
+#include "src/check/objects/lent.h"
+#include "src/check/objects/records.h"
+#include "src/check/verbs/export.h"
+
+/* Memory that is given back. */
+struct gone {
+    uint64_t from, to;
+    const char *how;
+    const struct trace *where;
+};
+
+static bool needs(const struct request *r, const struct gone *g)
+{
+    for (unsigned i = 0; i < r->num_sge; i++) {
+        const struct ibv_sge *s = &r->sge[i];
+
+        if (s->addr && s->length && s->addr < g->to && s->addr + s->length > g->from)
+            return true;
+    }
+    return false;
+}
+
+static void look(const struct request_queue *queue, const struct gone *g)
+{
+    struct request *r;
+
+    TAILQ_FOREACH (r, queue, link) {
+        if (!needs(r, g))
+            continue;
+        fingerprint_drop(&r->sent); /* the memory can't be compared any more */
+        if (rule_is_on(RULE_FREED))
+            finding_add(RULE_FREED, &(const struct finding_place){g->where, r->where, "the request"},
+                        "%s of memory that the %s with wr_id %" PRIu64 " needs, which has no completion yet", g->how,
+                        request_kind(r->opcode), r->wr_id);
+    }
+}
+
+/* A queue pair that failed is done with its memory. */
+static void look_in_qp(void *record, void *arg)
+{
+    const struct qp_record *q = record;
+
+    if (q->failed || q->qp->state == IBV_QPS_ERR || q->qp->state == IBV_QPS_RESET)
+        return;
+    look(&q->sends, arg);
+    look(&q->receives, arg);
+}
+
+static void look_in_srq(void *record, void *arg)
+{
+    look(&((const struct srq_record *)record)->queue, arg);
+}
+
+static void give_back(const char *how, const void *memory, size_t length, const void *caller)
+{
+    struct gone g = {(uintptr_t)memory, (uintptr_t)memory + length, how, NULL};
+
+    g.where = trace_of(caller, NULL);
+    records_lock();
+    records_each(KIND_QP, look_in_qp, &g);
+    records_each(KIND_SRQ, look_in_srq, &g);
+    records_unlock();
+}
+
+/* Mostly no: then the call costs little. */
+static bool may_be_needed(void *memory, size_t *length)
+{
+    if (!memory || !lent_any() || inside_is())
+        return false;
+    *length = malloc_usable_size(memory);
+    return lent_may_begin_in((uintptr_t)memory, (uintptr_t)memory + *length);
+}
+
+EXPORT void free(void *memory)
+{
+    size_t length;
+
+    if (may_be_needed(memory, &length))
+        give_back("free", memory, length, __builtin_return_address(0));
+    NEXT(free, memory);
+}
+
+/* Only memory that moves is given back. It is compared before, because another thread may then get it. */
+EXPORT void *realloc(void *memory, size_t size)
+{
+    size_t length;
+
+    if (may_be_needed(memory, &length) && size > length)
+        give_back("realloc", memory, length, __builtin_return_address(0));
+    return NEXT(realloc, memory, size);
+}
+
+EXPORT int munmap(void *memory, size_t length)
+{
+    if (lent_any() && !inside_is())
+        give_back("munmap", memory, length, __builtin_return_address(0));
+    return NEXT(munmap, memory, length);
+}
