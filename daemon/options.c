@@ -12,7 +12,7 @@
 
 #include "daemon/base/unkind.h"
 #include "daemon/device/memory_strikes.h"
-#include "daemon/net/fault.h"
+#include "daemon/fault/fault.h"
 
 /* --- kinds of values ------------------------------------------------------------------------------------------- */
 

@@ -134,6 +134,9 @@ fault SQ_DRAINED verbs/datapath test_states daemon/core/requester/retire.c 'even
 fault COMM_EST verbs/datapath test_states daemon/core/responder/receive.c 'event_add(qp, EVENT_COMM_EST);' ''
 fault STATE_TABLE verbs/objects test_qp_table daemon/core/control/qp_modify.c '[RC]       = {0,                                             DRAINED | RETRIES | QPA_MAX_RD_ATOMIC | RESPONDS},' '[RC]       = {0,                                             DRAINED | RETRIES | QPA_MAX_RD_ATOMIC},'
 fault GRH_V6 e2e/programs ipv6 wire/grh.c '6u << 28 | (uint32_t)g->traffic_class << 20' '5u << 28 | (uint32_t)g->traffic_class << 20'
+fault RNR_STORM e2e/cli fault_kinds daemon/loop/rx.c 'engine_withhold_recv(d->engine, true);' ''
+fault LINK_DOWN unit/daemon/fault test_fault_match daemon/fault/fault_match.c 'r->link_down = !rule->link_up;' ''
+fault NTH_MESSAGE unit/daemon/fault test_fault_match daemon/fault/fault_match.c 's->in_message = !ends;' ''
 fault CNP e2e/daemon bottleneck daemon/core/path/dcqcn.c 'c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);' ''
 
 [ $missed -eq 0 ] || echo "$missed faults not caught"

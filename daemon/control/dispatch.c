@@ -27,6 +27,7 @@
 #include "daemon/objects/xrcd.h"
 #include "daemon/session/charge.h"
 #include "daemon/session/control_msg.h"
+#include "daemon/session/port.h"
 #include "daemon/session/session.h"
 #include "pumice/abi_capture.h"
 #include "pumice/abi_cm.h"
@@ -39,19 +40,21 @@ static int query_port(struct session *s, const void *rq, struct control_reply *r
     (void)rq;
     port_change_poll(d);
     *rep = (struct pm_query_port_rep){
-        .state = d->netdev.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+        .state = port_is_up(d) ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = IBV_MTU_4096,
         .active_mtu = d->active_mtu,
         .active_width = 2, /* 4X … */
         /* … of QDR, 10 Gb/s each. The software path carries about as much. */
         .active_speed = 4,
-        .phys_state = d->netdev.up ? 5 : 3, /* LinkUp, Disabled */
+        .phys_state = port_is_up(d)  ? 5
+                      : d->netdev.up ? 2
+                                     : 3, /* LinkUp, Polling, Disabled */
         .pkey_tbl_len = 1,
         .gid_tbl_len = d->config.num_gids,
         .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
         .max_msg_size = DEVICE_MAX_MSG,
         .ifindex = d->netdev.index,
-        .speed = d->netdev.up ? 4 * 100 : 0,
+        .speed = port_is_up(d) ? 4 * 100 : 0,
     };
     return 0;
 }

@@ -409,6 +409,11 @@ static void cnp_received(struct qp *qp, uint64_t now)
     dcqcn_cnp(&qp->dcqcn, &qp->e->cfg, now);
 }
 
+void engine_withhold_recv(struct engine *e, bool on)
+{
+    e->recv_withheld = on;
+}
+
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
     if (p->dest_qpn == QPN_MULTICAST) {

@@ -88,6 +88,9 @@ void engine_set_timing(struct engine *e, uint64_t ack_delay_ns, uint64_t min_tim
  * packets to a group that come from the network with the device's own address as their source. The owner joins the
  * group on its socket while a QP is in it. */
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
+/* While it is on, packets that need a receive request find none if owner_ops.withholds says so. So a reliable QP answers
+ * with RNR NAK. This is for tests of programs. */
+void engine_withhold_recv(struct engine *e, bool on);
 
 /* Appends packets that are due. The QPs take turns as base/scheduler.h says, until nothing is due or the batch has no room. Returns how many
  * packets were added; 0: nothing is due, or nothing can be sent until completions have been taken. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/clock.h"
 enum mailbox_result device_do(struct device *d, struct mailbox_call *call)
 {
     if (d->running)
@@ -41,7 +42,9 @@ void device_describe(const struct device *d, struct pm_device_desc *desc)
 
 void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed)
 {
-    fault_init(&d->fault, spec, seed);
+    uint64_t now = clock_ns();
+
+    fault_init(&d->fault, spec, seed, now, now);
 }
 
 void device_set_peers(struct device *d, const struct peer_list *peers)

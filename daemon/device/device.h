@@ -28,9 +28,9 @@
 #include "daemon/device/settings.h"
 #include "daemon/device/slice_box.h"
 #include "daemon/device/usage.h"
+#include "daemon/fault/delay_queue.h"
+#include "daemon/fault/fault.h"
 #include "daemon/net/address.h"
-#include "daemon/net/delay_queue.h"
-#include "daemon/net/fault.h"
 #include "daemon/net/gso.h"
 #include "daemon/net/io_counters.h"
 #include "daemon/net/netdev.h"
@@ -107,6 +107,8 @@ struct device {
     struct fault fault;
     struct unkind unkind;
     struct delay_queue delay_queue;
+    const struct rx_meta *rx_meta; /* of the packet that the engine is given; set only while fault_receives */
+    bool link_down; /* programs were told that a fault has taken the link down */
     struct tx_batch tx;
     struct peer_list peers; /* the addresses that packets may come from */
     uint32_t peers_version; /* counts the changes of peers; not 0 */

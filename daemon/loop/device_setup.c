@@ -17,6 +17,7 @@
 #include "daemon/base/log.h"
 #include "daemon/device/gid_follow.h"
 #include "daemon/loop/loop.h"
+#include "daemon/loop/rx.h"
 #include "daemon/monitor/path_check.h"
 #include "daemon/monitor/peer_identity.h"
 #include "daemon/monitor/ping.h"
@@ -91,9 +92,15 @@ static void list_ops(void *device, void *client_srq)
     tm_srq_before_match(client_srq);
 }
 
+static bool withholds(void *device, const struct pkt *p)
+{
+    return device_rx_withholds(device, p);
+}
+
 int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX])
 {
-    static const struct owner_ops owner_ops = {.refill = refill, .refill_srq = refill_srq, .list_ops = list_ops};
+    static const struct owner_ops owner_ops = {
+        .refill = refill, .refill_srq = refill_srq, .list_ops = list_ops, .withholds = withholds};
 
     configure_engine(d);
     int rc = pick_numbers(&d->config, d->settings, d->index, why);
@@ -172,7 +179,8 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     }
     if (fault_parse(s->fault, &spec, why, ERROR_TEXT_MAX) != 0)
         return -EINVAL;
-    fault_init(&d->fault, &spec, s->seed);
+    uint64_t now = clock_ns();
+    fault_init(&d->fault, &spec, s->seed, now, now);
     if (be_unkind(d) != 0) {
         snprintf(why, ERROR_TEXT_MAX, "out of memory");
         return -ENOMEM;

@@ -2,6 +2,7 @@
 #include "daemon/loop/pass.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/loop/fault_watch.h"
 #include "daemon/loop/mads.h"
 #include "daemon/loop/rx.h"
 #include "daemon/loop/tx.h"
@@ -151,6 +152,8 @@ bool device_pass(struct device *d, uint64_t now)
     bool held = d->tx.held;
 
     d->now = now;
+    if (fault_watch_due(d, now))
+        fault_watch(d, now);
     d->tx.hold_acks = d->tx.held = false;
     TAILQ_FOREACH (s, &d->sessions, link)
         work += doorbells_scan(&s->doorbells, now);
@@ -199,5 +202,7 @@ uint64_t device_deadline(const struct device *d)
 
     if (delay_queue_deadline(&d->delay_queue) < due)
         due = delay_queue_deadline(&d->delay_queue);
+    if (fault_deadline(&d->fault) < due)
+        due = fault_deadline(&d->fault);
     return d->held_due < due ? d->held_due : due;
 }

@@ -59,6 +59,30 @@ static bool is_its_id(struct device *d, const struct peer_addr *from, const uint
     return kind == PEER_OTHER || (kind == PEER_PUMICE_OLD && ip_id < GSO_MAX_SEGMENTS);
 }
 
+bool device_rx_withholds(struct device *d, const struct pkt *p)
+{
+    const struct fault_pkt fp = {.src_gid = d->rx_meta->src_gid,
+                                 .dst_gid = d->rx_meta->dst_gid,
+                                 .dest_qpn = p->dest_qpn,
+                                 .psn = p->psn,
+                                 .opcode = p->opcode};
+
+    return fault_refuses(&d->fault, &fp, d->now);
+}
+
+static void give_to_engine(struct device *d, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
+{
+    bool withhold = __builtin_expect(fault_receives(&d->fault), 0);
+
+    if (withhold) {
+        d->rx_meta = meta;
+        engine_withhold_recv(d->engine, true);
+    }
+    engine_rx(d->engine, p, meta, now);
+    if (withhold)
+        engine_withhold_recv(d->engine, false);
+}
+
 static void process_packet(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta,
                            const uint8_t *p, size_t len, uint64_t now)
 {
@@ -86,7 +110,7 @@ static void process_packet(struct device *d, const struct udp_datagram *dg, cons
         error_log_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
         return;
     }
-    engine_rx(d->engine, &pkt, meta, now);
+    give_to_engine(d, &pkt, meta, now);
 }
 
 /* Passes the datagrams that udp_recv has received to the engine. peers: the cache of the socket. gid: the address of the
@@ -105,6 +129,10 @@ static unsigned process_batch(struct device *d, unsigned datagrams, struct peers
         udp_datagram(&d->udp, i, peers, &dg);
         if (group && mcast_group_is_echo(d, dg.peer->gid))
             continue;
+        if (__builtin_expect(fault_link_down(&d->fault), 0)) {
+            d->fault.counters.fault_link_dropped += dg.len ? (dg.len + dg.segment - 1) / dg.segment : 0;
+            continue;
+        }
         if (dg.len == 0 || !admit_source(d, &dg, now))
             continue;
         memcpy(meta.src_gid, dg.peer->gid, sizeof(meta.src_gid));
@@ -196,7 +224,7 @@ void device_rx_loopback(struct device *d, const struct tx_pkt *t, bool ce, const
     memcpy(meta.src_gid, d->gids.entry[av->sgid_index].gid, sizeof(meta.src_gid));
     memcpy(meta.dst_gid, av->dgid, sizeof(meta.dst_gid));
     if (pkt_decode(p, t->len, &pkt) == PKT_OK)
-        engine_rx(d->engine, &pkt, &meta, now);
+        give_to_engine(d, &pkt, &meta, now);
     else
         d->io.rx_malformed++;
 }

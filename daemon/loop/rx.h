@@ -17,4 +17,7 @@ unsigned device_rx_groups(struct device *d, uint64_t now);
  * must stay valid until the deferred writes are done. ce: the packet is marked with CE. */
 void device_rx_loopback(struct device *d, const struct tx_pkt *t, bool ce, const uint8_t *p, uint64_t now);
 
+/* The engine's callback owner_ops.withholds: a fault refuses the packet. */
+bool device_rx_withholds(struct device *d, const struct pkt *p);
+
 #endif

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/loop/fault_watch.h"
 #include "daemon/loop/rx.h"
 #include "daemon/monitor/capture.h"
 #include "daemon/monitor/error_log.h"
 #include "daemon/net/gso.h"
 #include "wire/bth.h"
-#include "wire/cm_msg.h"
 #include "wire/gid.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
@@ -64,16 +64,32 @@ static unsigned next_refused(struct device *d, const struct tx_batch *b, unsigne
     return first;
 }
 
-/* Queues a message of n packets for sending. damage, if not NULL, corrupts it. */
-static void send_out(struct device *d, const struct tx_batch *b, unsigned first, unsigned n, bool ce,
-                     const struct fault_verdict *damage, uint32_t faults)
+/* Queues a message of n packets for sending. */
+static void send_out(struct device *d, const struct tx_batch *b, unsigned first, unsigned n, bool ce, uint32_t faults)
 {
     uint8_t *out = udp_add(&d->udp, b->buf, &b->pkt[first], n, ce);
 
-    if (out && damage)
-        fault_corrupt(damage, out, b->pkt[first].len);
     if (out && capture_on(d))
         capture_sent(d, &b->pkt[first], n, out, ce, faults);
+}
+
+/* Queues one packet, corrupted or cut short. */
+static void send_damaged(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v,
+                         uint32_t faults)
+{
+    uint8_t *out = udp_add(&d->udp, b->buf, &b->pkt[i], 1, v->ce);
+    struct tx_pkt pkt = b->pkt[i];
+
+    if (!out)
+        return;
+    if (v->action == FAULT_TRUNCATE) {
+        pkt.len = (uint32_t)fault_truncated_len(v, pkt.len);
+        udp_truncate(&d->udp, pkt.len);
+    } else {
+        fault_corrupt(v, out, pkt.len);
+    }
+    if (capture_on(d))
+        capture_sent(d, &pkt, 1, out, v->ce, faults);
 }
 
 /* --- without faults ---------------------------------------------------------------------------- */
@@ -93,7 +109,7 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
             continue;
         }
         unsigned n = tx_run_length(b, i, refused);
-        send_out(d, b, i, n, false, NULL, 0);
+        send_out(d, b, i, n, false, 0);
         if (comes_back(d, &b->pkt[i])) {
             for (unsigned j = i; j < i + n; j++)
                 keep_inside(s, j, false, 0);
@@ -130,15 +146,19 @@ static uint64_t ack_delay(struct device *d, const uint8_t *p)
 
 /* --- with faults ------------------------------------------------------------------------------- */
 
+static bool damages(const struct fault_verdict *v)
+{
+    return v->action == FAULT_CORRUPT || v->action == FAULT_TRUNCATE;
+}
+
 /* What a capture says of a packet with this verdict. */
 static uint32_t faults_of(const struct fault_verdict *v)
 {
-    return (v->action == FAULT_CORRUPT ? PM_RECORD_DAMAGED : 0u) |
-           (v->action == FAULT_DUPLICATE ? PM_RECORD_TWICE : 0u) |
+    return (damages(v) ? PM_RECORD_DAMAGED : 0u) | (v->action == FAULT_DUPLICATE ? PM_RECORD_TWICE : 0u) |
            (v->delay_ns && v->action != FAULT_DROP ? PM_RECORD_LATE : 0u) | (v->ce ? PM_RECORD_MARKED : 0u);
 }
 
-/* Sends one packet according to its verdict. Within the device there is no ICRC that would reveal a corrupted packet,
+/* Sends one packet according to its verdict. Within the device there is no ICRC that would reveal a damaged packet,
  * so the packet is dropped instead. */
 static void apply(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v,
                   struct sorted *s)
@@ -147,7 +167,7 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
     unsigned copies = v->action == FAULT_DUPLICATE ? 2 : 1;
 
     uint32_t faults = faults_of(v);
-    bool inside = device_keeps_inside(d, p->av->dgid), damaged = v->action == FAULT_CORRUPT;
+    bool inside = device_keeps_inside(d, p->av->dgid), damaged = damages(v);
 
     if (v->action == FAULT_DROP || (inside && damaged)) {
         d->io.rx_icrc_errors += damaged;
@@ -164,28 +184,30 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
         drop_refused(d, b, p);
         return;
     }
+    if (damaged) {
+        send_damaged(d, b, i, v, faults);
+        return;
+    }
     while (copies--) {
-        send_out(d, b, i, 1, v->ce, damaged ? v : NULL, faults);
-        if (!damaged && comes_back(d, p))
+        send_out(d, b, i, 1, v->ce, faults);
+        if (comes_back(d, p))
             keep_inside(s, i, v->ce, faults);
     }
 }
 
-static void decide(struct device *d, const struct tx_batch *b, unsigned i, struct fault_verdict *v)
+static void decide(struct device *d, const struct tx_batch *b, unsigned i, uint64_t now, struct fault_verdict *v)
 {
     const uint8_t *p = b->buf + b->pkt[i].off;
-    uint32_t dest_qpn = bth_dest_qpn(p);
     struct fault_pkt fp = {
         .src_gid = d->gids.entry[b->pkt[i].av->sgid_index].gid,
         .dst_gid = b->pkt[i].av->dgid,
-        .dest_qpn = dest_qpn,
-        .psn = b->pkt[i].psn,
-        .opcode = bth_opcode(p),
-        .cm_attribute = dest_qpn == MAD_QPN ? cm_attribute_of_packet(p, b->pkt[i].len) : 0,
+        .src_qpn = b->pkt[i].src_qpn,
     };
 
-    if (fault_on(&d->fault))
-        fault_decide(&d->fault, &fp, v);
+    if (fault_on(&d->fault)) {
+        fault_pkt_read(&fp, p, b->pkt[i].len);
+        fault_decide(&d->fault, &fp, now, v);
+    }
     v->delay_ns += ack_delay(d, p);
 }
 
@@ -199,7 +221,7 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         struct fault_verdict v = {.action = FAULT_PASS};
 
         if (i < b->n)
-            decide(d, b, i, &v);
+            decide(d, b, i, now, &v);
         if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce &&
             !device_keeps_inside(d, b->pkt[i].av->dgid) && !comes_back(d, &b->pkt[i]) &&
             !is_refused(d, b, &b->pkt[i])) {
@@ -209,7 +231,7 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         while (n) {
             unsigned span = tx_run_length(b, first, first + n);
 
-            send_out(d, b, first, span, false, NULL, 0);
+            send_out(d, b, first, span, false, 0);
             first += span;
             n -= span;
         }
@@ -311,6 +333,7 @@ unsigned device_tx(struct device *d, uint64_t now)
             sort_plain(d, b, &s);
     }
     udp_flush(&d->udp); /* if the socket is full, the next call sends the rest */
+    fault_watch_daemon(d);
     count_ack_waits(d, b);
     for (unsigned i = 0; i < s.n; i++) {
         const struct tx_pkt *p = &b->pkt[s.inside[i].index];

@@ -14,7 +14,7 @@
 #include "daemon/base/unkind.h"
 #include "daemon/core/base/types.h"
 #include "daemon/core/cm/cm.h"
-#include "daemon/net/fault.h"
+#include "daemon/fault/fault.h"
 #include "daemon/net/io_counters.h"
 #include "daemon/net/socket_owner.h"
 

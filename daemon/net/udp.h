@@ -130,6 +130,8 @@ uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp);
  * and counted, because their source can't reach the destination's address, or because the entry of the GID table is
  * empty. */
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce);
+/* Sends only the first len bytes of the message that udp_add has just appended. */
+void udp_truncate(struct udp *u, size_t len);
 /* True while GSO may be used. Looks for sniffers about once a second. */
 bool udp_gso(struct udp *u, uint64_t now);
 /* Sends the added messages. 0: all messages are gone (sent, or dropped and counted). -EAGAIN: the socket

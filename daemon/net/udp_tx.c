@@ -111,6 +111,11 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
     return tx->iov[at].iov_base;
 }
 
+void udp_truncate(struct udp *u, size_t len)
+{
+    u->tx.iov[u->tx.n - 1].iov_len = len;
+}
+
 static void count_sent(struct udp *u, unsigned first, unsigned n)
 {
     for (unsigned i = first; i < first + n; i++) {

@@ -17,9 +17,36 @@ static void send_all(struct device *d, uint32_t type)
         session_event(s, type, 1);
 }
 
+bool port_is_up(const struct device *d)
+{
+    return d->netdev.up && !d->link_down;
+}
+
+/* was_up: before a change of netdev.up or link_down. */
+static void tell_change(struct device *d, bool was_up)
+{
+    bool up = port_is_up(d);
+
+    if (up == was_up)
+        return;
+    d->io.link_downed += was_up;
+    send_all(d, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+}
+
+void port_set_link(struct device *d, bool down)
+{
+    bool was_up = port_is_up(d);
+
+    if (down == d->link_down)
+        return;
+    d->link_down = down;
+    log_warn("device %s: the link is %s, because the injected faults say so", d->name, down ? "down" : "up again");
+    tell_change(d, was_up);
+}
+
 bool port_refresh(struct device *d)
 {
-    bool was_up = d->netdev.up;
+    bool interface_up = d->netdev.up, was_up = port_is_up(d);
 
     if (d->netdev.index == 0)
         return false; /* tests without a network */
@@ -27,11 +54,9 @@ bool port_refresh(struct device *d)
     uint8_t fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
     if (d->settings->mtu == 0 && fits)
         d->active_mtu = fits;
-    if (d->netdev.up != was_up) {
-        d->io.link_downed += was_up;
+    if (d->netdev.up != interface_up)
         log_warn("device %s: %s is %s", d->name, d->netdev.name, d->netdev.up ? "up again" : "down");
-        send_all(d, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
-    }
+    tell_change(d, was_up);
     gid_follow_describe(d);
     if (!gid_follow_refresh(d))
         return false;

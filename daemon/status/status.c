@@ -11,6 +11,7 @@
 #include "daemon/objects/qp/mcast_group.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/objects/xrcd.h"
+#include "daemon/session/port.h"
 #include "daemon/session/session.h"
 #include "daemon/status/object_status.h"
 #include "daemon/status/object_walk.h"
@@ -177,7 +178,7 @@ static void add_head(struct status_job *c)
     json_object_set_new(o, "gids", gids_json(&d->gids));
     json_object_set_new(o, "guid", json_hex(d->guid));
     json_object_set_new(o, "netdev", json_string(d->netdev.name));
-    json_object_set_new(o, "port", json_string(d->netdev.up ? "active" : "down"));
+    json_object_set_new(o, "port", json_string(port_is_up(d) ? "active" : "down"));
     json_object_set_new(o, "mtu", json_number(128u << d->active_mtu));
     json_object_set_new(o, "gso", json_string(udp_gso_state(&d->udp)));
     json_object_set_new(o, "loopback", json_string(d->settings->loopback_wire ? "wire" : "engine"));

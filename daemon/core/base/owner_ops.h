@@ -7,6 +7,10 @@
 #ifndef PUMICE_DAEMON_CORE_BASE_OWNER_OPS_H
 #define PUMICE_DAEMON_CORE_BASE_OWNER_OPS_H
 
+#include <stdbool.h>
+
+struct pkt;
+
 struct owner_ops {
     /* A message needs a receive request and the private receive queue of the QP is empty. The owner posts the requests
      * that it has. With engine_config.e2e_credits, the engine also calls it to count the requests for the peer. It may call
@@ -22,6 +26,10 @@ struct owner_ops {
     /* A message to an SRQ with tag matching is about to be matched. The owner carries out all list operations that it
      * has. It may call srq_carry_out and srq_post_op. NULL: the owner always does so at once. */
     void (*list_ops)(void *ctx, void *srq_owner);
+
+    /* Only while engine_withhold_recv is on: the packet, which is the next of its QP, needs a receive request. True: it finds
+     * none. It may call nothing. NULL: all packets find none. */
+    bool (*withholds)(void *ctx, const struct pkt *p);
 };
 
 /* The table and its ctx, as the owner gave them to engine_init. */

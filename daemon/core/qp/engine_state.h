@@ -39,6 +39,7 @@ struct engine {
     struct scheduler scheduler;
     struct list_node urgent; /* qp.urgent */
     bool backlog; /* the last batch had no room for everything */
+    bool recv_withheld; /* engine_withhold_recv */
     /* tm_entry.job of matched entries that are to be flushed: their QPs were destroyed or reset */
     struct list_node detached;
     struct completion *done; /* ring */

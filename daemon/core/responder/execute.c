@@ -182,6 +182,16 @@ static enum rx_verdict do_atomic(struct qp *qp, const struct pkt *p)
     return V_OK;
 }
 
+/* Does the owner keep the receive request for this packet back? */
+static bool is_withheld(const struct qp *qp, const struct pkt *p)
+{
+    const struct owner_calls *owner = &qp->e->owner;
+
+    if (!(op_table[p->opcode].properties & OP_NEEDS_RECV))
+        return false;
+    return !owner->ops->withholds || owner->ops->withholds(owner->ctx, p);
+}
+
 static enum rx_verdict execute(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     const struct op_info *op = &op_table[p->opcode];
@@ -192,6 +202,8 @@ static enum rx_verdict execute(struct qp *qp, const struct pkt *p, uint64_t now)
         return v;
     if (qp->type == QPT_XRC_RECV && (v = xrc_check(qp, p)) != V_OK)
         return v;
+    if (__builtin_expect(qp->e->recv_withheld, 0) && is_withheld(qp, p))
+        return V_RNR;
     if (props & OP_IS_SEND && qp->tm)
         return tm_receive(qp, p, now);
     if ((v = check_recv(qp, p)) != V_OK)

@@ -31,12 +31,14 @@ static const char doc[] =
     "  pumice fault loss=5%,dup=2%,reorder=5%\n"
     "  pumice fault 'peer=127.0.0.2,loss=100%'\n"
     "  pumice fault 'drop=REQ#1;drop=DREQ#1'\n"
+    "  pumice fault link=down,from=2s,for=500ms\n"
     "  pumice fault off\n\n"
     "SPEC is NAME=VALUE,NAME=VALUE,...; a semicolon begins another rule. loss, ack-loss, dup, "
-    "corrupt and reorder take a percentage; delay, jitter and reorder-by take a time (50us); mask "
-    "takes 64 bits. peer, qpn and only (request, response, ack, send, write, read, atomic, cm, or a "
-    "message of connection management such as REQ) limit a rule to some packets. drop=REP#1 drops "
-    "the first REP of each device. See pumice-fault(1).";
+    "corrupt, truncate, reorder and rnr (refused messages) take a percentage; delay, jitter and "
+    "reorder-by take a time (50us); mask takes 64 bits; link is down or up; daemon is killed. peer, "
+    "qpn, src-qpn, message and only (a class such as send, read-request, nak, tm-fin, cm or REQ) "
+    "limit a rule to some packets; from, until, after, for and count to some time or number. "
+    "drop=REP#1 drops the first REP of each device. See pumice-fault(1).";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

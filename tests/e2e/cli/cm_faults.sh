@@ -58,5 +58,5 @@ done
 out=$(timeout 60 "$pumice" run -- sh -c 'pumice fault "only=REQ#2,dup=100%;drop=cm" && pumice status --json' 2>&1)
 has "set at run time" "$out" '"fault": "only=REQ#2,dup=100%;drop=cm"'
 out=$(timeout 60 "$pumice" run -- pumice fault drop=REPLY 2>&1)
-has "not a message" "$out" 'drop: invalid value "REPLY": expected one of request, response'
+has "not a message" "$out" 'drop: invalid value "REPLY": expected a class of packets, such as request'
 exit $((failures > 0))

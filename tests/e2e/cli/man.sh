@@ -35,7 +35,7 @@ compare pumiced.8 pumiced
 for code in $(grep -oE 'add\(&?r, "[a-z_]+"' src/cmd/inspect/diagnose.c | sed 's/.*"\(.*\)"/\1/' | sort -u); do
     grep -qE "\b$code\b" docs/man/pumice-why.1 || fail "docs/man/pumice-why.1 lacks the reason $code"
 done
-for fault in $(grep -oE 'is\(name, "[a-z-]+"' daemon/net/fault_spec.c | sed 's/.*"\(.*\)"/\1/'); do
+for fault in $(grep -oE '^    \{"[a-z-]+", [A-Z]+, set_' daemon/fault/fault_spec.c | sed 's/[^"]*"\(.*\)".*/\1/'); do
     sed 's/\\-/-/g' docs/man/pumice-fault.1 | grep -q -- "^\.BR $fault " || fail "docs/man/pumice-fault.1 lacks $fault"
 done
 

@@ -448,6 +448,26 @@ Test(responder, a_memory_fault_during_a_receive_completes_it_with_an_error)
     cr_expect_eq(c->wr_id, 5);
 }
 
+/* engine_withhold_recv: the request is there, but the responder does not see it. */
+Test(responder, withheld_receive_requests_are_not_there)
+{
+    static const uint8_t data[8];
+    struct sge sge = {FIX_VA, 1000, key};
+    struct recv_wr wr = {.wr_id = 5, .num_sge = 1};
+    struct pkt send = {.opcode = OP_SEND_ONLY, .psn = 100, .ackreq = true, .payload = data, .payload_len = 8};
+    cr_assert_eq(qp_post_recv(qp, &wr, &sge), 0);
+    engine_withhold_recv(fix.e, true);
+    arrive(send);
+    engine_withhold_recv(fix.e, false);
+    cr_assert_eq(transmit(), 1);
+    cr_expect_eq(sent(0).aeth.syndrome & AETH_KIND_MASK, AETH_RNR, "%#x", sent(0).aeth.syndrome);
+    cr_expect_null(engine_peek_completion(fix.e));
+    arrive(send);
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 100);
+    cr_assert_not_null(engine_peek_completion(fix.e));
+    cr_expect_eq(engine_peek_completion(fix.e)->wr_id, 5);
+}
+
 Test(responder, destroying_a_qp_keeps_the_events_of_other_qps)
 {
     struct qp *other = fix_qp(&fix);

@@ -75,7 +75,7 @@ Test(mads, a_message_is_dropped_by_its_name)
     struct gsi_mad got;
 
     cr_assert_eq(fault_parse("drop=REP#1", &spec, NULL, 0), 0);
-    fault_init(&f.device->fault, &spec, 1);
+    fault_init(&f.device->fault, &spec, 1, 0, 0);
     memcpy(d.remote_gid, f.device->gid, 16);
     for (unsigned i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
         struct cm_msg m = {.attribute = sent[i], .transaction_id = i};

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/fault/delay_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool earlier(const struct delay_queue_entry *a, const struct delay_queue_entry *b)
+{
+    return a->due < b->due || (a->due == b->due && a->order < b->order);
+}
+
+static void swap(struct delay_queue *q, unsigned a, unsigned b)
+{
+    struct delay_queue_entry *t = q->heap[a];
+
+    q->heap[a] = q->heap[b];
+    q->heap[b] = t;
+}
+
+bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uint8_t *p,
+                      const struct fault_verdict *verdict, uint64_t due)
+{
+    struct delay_queue_entry *e;
+    uint32_t len = pkt->len;
+
+    if (q->n == DELAY_QUEUE_PACKETS || q->bytes + len > DELAY_QUEUE_BYTES)
+        return false;
+    if (!q->heap)
+        q->heap = calloc(DELAY_QUEUE_PACKETS, sizeof(q->heap[0]));
+    e = q->heap ? malloc(sizeof(*e) + len) : NULL;
+    if (!e)
+        return false;
+    e->due = due;
+    e->order = q->next_order++;
+    e->verdict = *verdict;
+    e->av = *pkt->av;
+    e->pkt = *pkt;
+    memcpy(e->data, p, len);
+    q->bytes += len;
+    unsigned i = q->n++;
+    q->heap[i] = e;
+    for (; i && earlier(q->heap[i], q->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(q, i, (i - 1) / 2);
+    return true;
+}
+
+struct delay_queue_entry *delay_queue_pop(struct delay_queue *q, uint64_t now)
+{
+    unsigned i = 0, child;
+
+    if (q->n == 0 || q->heap[0]->due > now)
+        return NULL;
+    struct delay_queue_entry *e = q->heap[0];
+    q->bytes -= e->pkt.len;
+    q->heap[0] = q->heap[--q->n];
+    while ((child = 2 * i + 1) < q->n) {
+        if (child + 1 < q->n && earlier(q->heap[child + 1], q->heap[child]))
+            child++;
+        if (!earlier(q->heap[child], q->heap[i]))
+            break;
+        swap(q, i, child);
+        i = child;
+    }
+    return e;
+}
+
+void delay_queue_fini(struct delay_queue *q)
+{
+    for (unsigned i = 0; i < q->n; i++)
+        free(q->heap[i]);
+    free(q->heap);
+    memset(q, 0, sizeof(*q));
+}
