@@ -368,7 +368,7 @@ tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMP
 .PHONY: test test-unit test-sim test-verbs test-e2e
 test: deps-test deps-mpi
 	$(SUBMAKE) tests
-	$(RUN) check unit sim verbs e2e
+	+@[ -n "$$LANES" ] || [ $$(nproc) -lt 2 ] || export LANES=2; BUILD=$(BUILD) tests/run.sh check unit sim verbs e2e
 test-unit: deps-test
 	$(SUBMAKE) $(UNIT_BIN)
 	$(RUN) unit

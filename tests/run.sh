@@ -19,8 +19,8 @@
 # longest begin first. A test whose source has a line "# alone: WHY" or "// alone: WHY" runs at the end, when nothing else runs.
 # From the environment:
 #   BUILD         the folder of the build (build)
-#   LANES         tests that run at a time (1). With 2 all tests take little more than half of the time on two processors. Where this user
-#                 can't make network namespaces, it is 1. With 1, tests run in the order above
+#   LANES         tests that run at a time (1; `make test` takes 2 on two processors and more, where all tests take little more than half of
+#                 the time). Where this user can't make network namespaces, it is 1. With 1, tests run in the order above
 #   ONLY          patterns, separated by |: run only the tests whose names match one of them. A pattern without a test is a failure
 #   SANITIZED     not empty: this is a build with a sanitizer
 #   SIM_ARGS      arguments for the simulator
