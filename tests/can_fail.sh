@@ -78,6 +78,7 @@ fault KILLS verbs/life test_kills daemon/objects/qp/xrc_target.c 'if (--x->opens
 
 # --- unkind devices
 fault UNKIND_PLACE e2e/cli unkind daemon/client_mem/placement.c 'if (n > 1 && draw % 2) {' 'if (n > 1 && draw % 2 == 7) {'
+fault UNKIND_LATE e2e/cli unkind daemon/loop/completion_delay.c 'if (draw % 4) {' 'if (draw % 4 == 7) {'
 fault UNKIND_EVENT e2e/cli unkind daemon/objects/cq.c 'if (draw % 2)' 'if (draw % 2 == 7)'
 
 # --- tag matching

@@ -226,6 +226,7 @@ static int carry_out(struct session *s, const struct control_request *rq, struct
         return control_fail(rp, -EINVAL, "%s takes %u bytes, not %u", ops[rq->op].name, ops[rq->op].len, rq->len);
     if (ops[rq->op].settle)
         ops[rq->op].settle(s, rq->payload);
+    device_settle(s->device);
     return call(s, rq, rp);
 }
 

@@ -4,6 +4,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/slice.h"
+#include "daemon/loop/pass.h"
 #include "daemon/objects/channel.h"
 #include "daemon/objects/cq.h"
 #include "daemon/objects/mr.h"
@@ -112,6 +113,7 @@ static void on_idle(struct ev_loop *loop, ev_idle *w, int revents)
     (void)revents;
     if (clock_ns() < d->ends_at)
         return;
+    device_settle(d);
     d->ends_at = slice.end + PAUSE_NS;
     while ((s = TAILQ_FIRST(&d->ending)) != NULL) {
         bool more;
@@ -156,6 +158,7 @@ void session_end(struct session *s)
 void session_close(struct session *s)
 {
     disconnect(s);
+    device_settle(s->device);
     while (free_one(s))
         ;
     finish(s);

@@ -61,6 +61,7 @@ struct capture;
 struct pings;
 struct path_check;
 struct mcast_group;
+struct completion_delay;
 TAILQ_HEAD(mcast_group_list, mcast_group);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(cq_list, cq);
@@ -106,6 +107,7 @@ struct device {
     struct io_counters io;
     struct fault fault;
     struct unkind unkind;
+    struct completion_delay *completion_delay; /* NULL: completions are not held back */
     struct delay_queue delay_queue;
     const struct rx_meta *rx_meta; /* of the packet that the engine is given; set only while fault_receives */
     bool link_down; /* programs were told that a fault has taken the link down */

@@ -16,6 +16,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/device/gid_follow.h"
+#include "daemon/loop/completion_delay.h"
 #include "daemon/loop/loop.h"
 #include "daemon/loop/rx.h"
 #include "daemon/monitor/path_check.h"
@@ -137,6 +138,8 @@ static int make_buffers(struct device *d)
 static int be_unkind(struct device *d)
 {
     unkind_init(&d->unkind, d->settings->unkind, d->settings->seed);
+    if (unkind_is(&d->unkind, UNKIND_COMPLETIONS) && !(d->completion_delay = completion_delay_new(&d->unkind)))
+        return -ENOMEM;
     return unkind_is(&d->unkind, UNKIND_PLACEMENT) ? mem_backend_be_unkind(&d->memory, &d->unkind) : 0;
 }
 
@@ -264,6 +267,7 @@ void device_fini(struct device *d)
         ev_loop_destroy(d->loop);
     }
     delay_queue_fini(&d->delay_queue);
+    completion_delay_free(d->completion_delay);
     mem_backend_fini(&d->memory);
     ping_fini(d);
     peer_identity_fini(d);

@@ -2,6 +2,7 @@
 #include "daemon/loop/pass.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/loop/completion_delay.h"
 #include "daemon/loop/fault_watch.h"
 #include "daemon/loop/mads.h"
 #include "daemon/loop/rx.h"
@@ -44,21 +45,52 @@ static void fail_overrun(const struct completion *c)
     client_qp_mark_failed(q);
 }
 
-static unsigned publish_completions(struct device *d)
+static void publish_completion(const struct completion *c)
+{
+    const struct client_srq *srq = c->srq_owner;
+
+    if (!cq_publish(c->cq, c, srq ? srq->handle : 0))
+        fail_overrun(c);
+    if (c->qp_owner && c->status != WC_SUCCESS && c->status != WC_TM_RNDV_INCOMPLETE)
+        client_qp_mark_failed(c->qp_owner);
+}
+
+static unsigned publish_due(struct device *d, uint64_t now)
 {
     const struct completion *c;
     unsigned n = 0;
 
-    while ((c = engine_peek_completion(d->engine)) != NULL) {
-        const struct client_srq *srq = c->srq_owner;
+    for (; (c = completion_delay_pop(d->completion_delay, now)) != NULL; n++)
+        publish_completion(c);
+    return n;
+}
 
-        if (!cq_publish(c->cq, c, srq ? srq->handle : 0))
-            fail_overrun(c);
-        if (c->qp_owner && c->status != WC_SUCCESS && c->status != WC_TM_RNDV_INCOMPLETE) {
-            client_qp_mark_failed(c->qp_owner);
+/* Of an unkind device: the completions go through the delay. */
+static unsigned publish_late(struct device *d, uint64_t now)
+{
+    const struct completion *c;
+    unsigned n = 0;
+
+    for (; (c = engine_peek_completion(d->engine)) != NULL; n++) {
+        if (!completion_delay_push(d->completion_delay, c, now)) {
+            publish_due(d, NEVER);
+            completion_delay_push(d->completion_delay, c, now);
         }
         engine_drop_completion(d->engine);
-        n++;
+    }
+    return n + publish_due(d, now);
+}
+
+static unsigned publish_completions(struct device *d, uint64_t now)
+{
+    const struct completion *c;
+    unsigned n = 0;
+
+    if (__builtin_expect(d->completion_delay != NULL, 0))
+        return publish_late(d, now);
+    for (; (c = engine_peek_completion(d->engine)) != NULL; n++) {
+        publish_completion(c);
+        engine_drop_completion(d->engine);
     }
     return n;
 }
@@ -69,6 +101,9 @@ static unsigned publish_events(struct device *d)
     unsigned n = 0;
 
     while (engine_pop_event(d->engine, &ev)) {
+        /* The program may poll after the event for what came before it. */
+        if (d->completion_delay)
+            publish_due(d, NEVER);
         struct client_srq *srq = ev.srq_owner;
         struct client_qp *q = ev.qp_owner;
 
@@ -83,11 +118,22 @@ static unsigned publish_events(struct device *d)
     return n;
 }
 
+static void notify(struct device *d, uint64_t now)
+{
+    struct cq *cq;
+
+    while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
+        TAILQ_REMOVE(&d->dirty_cqs, cq, dirty_link);
+        cq->dirty = false;
+        client_wakeup_published(cq->session);
+        cq_notify(cq, now);
+    }
+}
+
 /* First carries out the deferred writes, then publishes the completions and events that report them. Then handles the
  * queues that failed, which makes more writes and completions. */
 static unsigned publish(struct device *d, uint64_t now)
 {
-    struct cq *cq;
     struct mem_fault fault;
     unsigned n = 0, m;
 
@@ -102,17 +148,20 @@ static unsigned publish(struct device *d, uint64_t now)
         ping_take(d, now);
         mads_receive(d);
         error_log_take(d); /* while the QPs of the reports still exist */
-        m = publish_completions(d) + publish_events(d) + failed_queues_settle(d);
+        m = publish_completions(d, now) + publish_events(d) + failed_queues_settle(d);
         n += m;
     } while (m);
     comp_cntrs_publish(d);
-    while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
-        TAILQ_REMOVE(&d->dirty_cqs, cq, dirty_link);
-        cq->dirty = false;
-        client_wakeup_published(cq->session);
-        cq_notify(cq, now);
-    }
+    notify(d, now);
     return n;
+}
+
+void device_settle(struct device *d)
+{
+    if (!d->completion_delay)
+        return;
+    publish_due(d, NEVER);
+    notify(d, d->now);
 }
 
 /* --- a pass ------------------------------------------------------------------------------------ */
@@ -204,5 +253,9 @@ uint64_t device_deadline(const struct device *d)
         due = delay_queue_deadline(&d->delay_queue);
     if (fault_deadline(&d->fault) < due)
         due = fault_deadline(&d->fault);
-    return d->held_due < due ? d->held_due : due;
+    if (d->held_due < due)
+        due = d->held_due;
+    if (d->completion_delay && completion_delay_deadline(d->completion_delay) < due)
+        due = completion_delay_deadline(d->completion_delay);
+    return due;
 }

@@ -15,6 +15,9 @@ bool device_pass(struct device *d, uint64_t now);
 /* Sends the requests that the program has posted to q, as far as q may send them, before q is destroyed. A NIC starts a
  * request when it is posted, and programs rely on that: many destroy a QP right after they posted its last datagram. */
 void device_send_posted(struct device *d, struct client_qp *q);
+/* An unkind device gives its programs what it holds back. To be called before a control operation, which may free objects
+ * and memory that this needs. */
+void device_settle(struct device *d);
 /* Returns when the next pass will have work that no descriptor or doorbell announces: retransmissions, delayed
  * packets, events of moderated CQs. NEVER: nothing. */
 uint64_t device_deadline(const struct device *d);

@@ -12,6 +12,7 @@
 /* Names as in `--unkind` and in status. X(constant, name) */
 #define UNKIND_KINDS(X)                                                                                                \
     X(PLACEMENT, "placement")                                                                                          \
+    X(COMPLETIONS, "completions")                                                                                      \
     X(EVENTS, "events")                                                                                                \
     X(ACKS, "acks")
 

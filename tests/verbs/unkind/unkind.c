@@ -32,7 +32,7 @@ static struct ibv_wc take(struct ibv_cq *cq)
     return wc;
 }
 
-static void write_to(uint32_t from, uint32_t to, uint32_t len, enum ibv_wr_opcode opcode)
+static void write_by(int i, uint32_t from, uint32_t to, uint32_t len, enum ibv_wr_opcode opcode)
 {
     struct ibv_sge s = vt_sge(&p, from, len);
     struct ibv_send_wr wr = {.sg_list = &s,
@@ -41,7 +41,12 @@ static void write_to(uint32_t from, uint32_t to, uint32_t len, enum ibv_wr_opcod
                              .send_flags = IBV_SEND_SIGNALED,
                              .wr.rdma = {(uintptr_t)p.buf + to, p.mr->rkey}},
                        *bad;
-    need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+    need(ibv_post_send(p.qp[i], &wr, &bad) == 0);
+}
+
+static void write_to(uint32_t from, uint32_t to, uint32_t len, enum ibv_wr_opcode opcode)
+{
+    write_by(0, from, to, len, opcode);
 }
 
 /* Until the byte has this value. */
@@ -69,6 +74,23 @@ static const char *placement(void)
         if (differs(AT_TARGET, value, 4096) >= 0)
             return "the last byte of the message is there, but others are not";
         need(take(p.scq).status == IBV_WC_SUCCESS);
+    }
+    return NULL;
+}
+
+/* Wrong: a request completes before those that were posted to another queue pair after its message came. */
+static const char *completions(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        struct ibv_wc wc[2];
+        need(vt_recv(&p, 1, 1, AT_TARGET, 64) == 0 && vt_send(&p, 0, 2, AT_SOURCE, 64, IBV_SEND_SIGNALED) == 0);
+        need(take(p.rcq).status == IBV_WC_SUCCESS);
+        write_by(1, AT_SOURCE, AT_TARGET + 64, 64, IBV_WR_RDMA_WRITE);
+        wc[0] = take(p.scq);
+        wc[1] = take(p.scq);
+        need(wc[0].status == IBV_WC_SUCCESS && wc[1].status == IBV_WC_SUCCESS && wc[0].qp_num != wc[1].qp_num);
+        if (wrong && wc[0].qp_num != p.qp[0]->qp_num)
+            return "the second queue pair was first";
     }
     return NULL;
 }
@@ -129,6 +151,7 @@ static const struct {
     const char *(*run)(void); /* what was wrong; NULL: nothing */
 } programs[] = {
     {"placement", placement},
+    {"completions", completions},
     {"events", events},
     {"acks", acks},
 };
