@@ -29,16 +29,30 @@ static void need(int good, const char *what)
 
 /* --- setting up -------------------------------------------------------------------------------- */
 
-static void connect_to(struct ibv_qp *one, uint32_t peer, const union ibv_gid *gid)
+/* The index of the first GID of RoCE v2. */
+static uint8_t find_gid(void)
+{
+    struct ibv_gid_entry entry;
+
+    for (uint8_t i = 0; ibv_query_gid_ex(context, 1, i, &entry, 0) == 0; i++) {
+        if (entry.gid_type == IBV_GID_TYPE_ROCE_V2)
+            return i;
+    }
+    need(0, "finding a GID");
+    return 0;
+}
+
+static void connect_to(struct ibv_qp *one, uint32_t peer, uint8_t gid_index, const union ibv_gid *gid)
 {
     struct ibv_qp_attr init = {
         .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ};
-    struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
-                              .path_mtu = IBV_MTU_1024,
-                              .dest_qp_num = peer,
-                              .max_dest_rd_atomic = 1,
-                              .min_rnr_timer = 12,
-                              .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .hop_limit = 64}}};
+    struct ibv_qp_attr rtr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = IBV_MTU_1024,
+        .dest_qp_num = peer,
+        .max_dest_rd_atomic = 1,
+        .min_rnr_timer = 12,
+        .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .sgid_index = gid_index, .hop_limit = 64}}};
     struct ibv_qp_attr rts = {
         .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 6, .max_rd_atomic = 1};
 
@@ -56,12 +70,15 @@ static void connect_to(struct ibv_qp *one, uint32_t peer, const union ibv_gid *g
 static void set_up(void)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
+    uint8_t gid_index;
     union ibv_gid gid;
 
     need(list && list[0], "finding a device");
     context = ibv_open_device(list[0]);
     ibv_free_device_list(list);
-    need(context && ibv_query_gid(context, 1, 0, &gid) == 0, "opening the device");
+    need(context != NULL, "opening the device");
+    gid_index = find_gid();
+    need(ibv_query_gid(context, 1, gid_index, &gid) == 0, "reading the GID");
     pd = ibv_alloc_pd(context);
     channel = ibv_create_comp_channel(context);
     cq = ibv_create_cq(context, 64, NULL, channel, 0);
@@ -75,7 +92,7 @@ static void set_up(void)
         need((qp[i] = ibv_create_qp(pd, &attr)) != NULL, "a queue pair");
     }
     for (int i = 0; i < 2; i++)
-        connect_to(qp[i], qp[!i]->qp_num, &gid);
+        connect_to(qp[i], qp[!i]->qp_num, gid_index, &gid);
 }
 
 /* --- messages ---------------------------------------------------------------------------------- */

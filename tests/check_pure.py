@@ -32,7 +32,7 @@ daemon/server daemon
 src/verbs/base src/verbs/session src/verbs/cm src/verbs/shim src/verbs/memory src/verbs/device src/verbs/objects src/verbs/datapath
 src/verbs/control src/verbs/abi
 src/dv
-src/check/base src/check/objects src/check/requests src/check/verbs src/check
+src/check/base src/check/objects src/check/connect src/check/requests src/check/verbs src/check
 src/cmd/common src/cmd/lab src/cmd/inspect src/cmd/rdma src/cmd/net src/cmd/capture src/cmd/check src/cmd/run src/cmd
 """.split()
 

@@ -52,6 +52,18 @@ static unsigned long resolve(const void *address, Dl_info *i, char module[PATH_M
     return known ? call - (uintptr_t)i->dli_fbase : 0;
 }
 
+bool report_is_of_library(const void *address, const char *name)
+{
+    Dl_info i;
+    const char *file, *slash;
+
+    if (!address || !dladdr(address, &i) || !i.dli_fname)
+        return false;
+    slash = strrchr(i.dli_fname, '/');
+    file = slash ? slash + 1 : i.dli_fname;
+    return strncmp(file, name, strlen(name)) == 0;
+}
+
 void report_describe(const void *address, char *text, unsigned long size)
 {
     char module[PATH_MAX];

@@ -22,6 +22,9 @@ unsigned report_trace(const struct trace *t);
 /* Adds a line, which ends with an end of line. */
 void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Does the address belong to a library with this beginning of its file name, such as "librdmacm"? */
+bool report_is_of_library(const void *address, const char *name);
+
 /* An address of the program, for people: "function in module+0x12". */
 void report_describe(const void *address, char *text, unsigned long size);
 

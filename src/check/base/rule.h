@@ -14,6 +14,10 @@ enum rule {
     RULE_DEAD_KEY, /* a request has the key of a region that was deregistered */
     RULE_ACCESS, /* a region does not allow what a request does with it */
     RULE_READ_FENCE, /* a request sends a buffer that an earlier READ still fills, without a fence */
+    RULE_GRH, /* an address or a datagram buffer without a GRH */
+    RULE_GID_INDEX, /* a GID index that nobody has chosen */
+    RULE_MTU, /* a path MTU that the port does not have, or may not have */
+    RULE_TIMEOUT, /* a QP that gives up too early, or never */
     RULE_LOST_EVENT, /* the program waits for an event without a poll after it armed the CQ */
     RULE_UNACKED, /* a CQ with unacknowledged events was destroyed: the call waits for ever */
     RULE_UNSIGNALED, /* the send queue is full of requests without completions */

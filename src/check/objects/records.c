@@ -23,6 +23,7 @@ static const char *const names[KINDS][2] = {
     [KIND_SRQ] = {"shared receive queue", "shared receive queues"},
     [KIND_QP] = {"queue pair", "queue pairs"},
     [KIND_MR] = {"memory region", "memory regions"},
+    [KIND_AH] = {"address handle", "address handles"},
 };
 
 void records_lock(void)

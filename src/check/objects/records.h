@@ -10,9 +10,10 @@
 #include <uthash.h>
 
 #include "src/check/base/trace.h"
+#include "src/check/objects/connection.h"
 #include "src/check/objects/request.h"
 
-enum kind { KIND_CONTEXT, KIND_PD, KIND_CHANNEL, KIND_CQ, KIND_SRQ, KIND_QP, KIND_MR, KINDS };
+enum kind { KIND_CONTEXT, KIND_PD, KIND_CHANNEL, KIND_CQ, KIND_SRQ, KIND_QP, KIND_MR, KIND_AH, KINDS };
 
 /* The beginning of each record. */
 struct record {
@@ -53,6 +54,8 @@ struct qp_record {
     bool all_signaled; /* sq_sig_all */
     bool failed; /* a completion said so */
     const struct trace *failed_at; /* where that was polled */
+    uint8_t port; /* 0: not set yet */
+    struct connection connection;
     struct request_queue sends, receives;
 };
 

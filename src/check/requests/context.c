@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "src/check/base/finding.h"
+#include "src/check/connect/asked.h"
+#include "src/check/connect/port.h"
 #include "src/check/requests/completion.h"
 #include "src/check/requests/post.h"
 #include "src/check/requests/wr.h"
@@ -18,6 +20,7 @@ static struct opened {
     struct ibv_qp *(*create_qp_ex)(struct ibv_context *, struct ibv_qp_init_attr_ex *);
     struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
     struct ibv_srq *(*create_srq_ex)(struct ibv_context *, struct ibv_srq_init_attr_ex *);
+    port_query_fn *query_port;
 } opened[CONTEXTS_MAX];
 
 /* The context is one whose functions are replaced, so there is one. */
@@ -251,6 +254,26 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq
     return srq;
 }
 
+/* --- ports ------------------------------------------------------------------------------------- */
+
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
+{
+    records_lock();
+    asked_port(context);
+    records_unlock();
+    return of(context)->query_port(context, port, attr, size);
+}
+
+/* NULL: there is none, or the context is not checked. */
+static port_query_fn *query_port_of(const struct ibv_context *context)
+{
+    for (unsigned i = 0; i < CONTEXTS_MAX; i++) {
+        if (opened[i].context == context)
+            return opened[i].query_port;
+    }
+    return NULL;
+}
+
 /* --- contexts ---------------------------------------------------------------------------------- */
 
 static void replace(struct opened *o)
@@ -269,9 +292,12 @@ static void replace(struct opened *o)
     o->create_qp_ex = v->create_qp_ex;
     o->create_cq_ex = v->create_cq_ex;
     o->create_srq_ex = v->create_srq_ex;
+    o->query_port = v->query_port;
+    port_set_query(query_port_of);
     v->create_qp_ex = v->create_qp_ex ? create_qp_ex : NULL;
     v->create_cq_ex = v->create_cq_ex ? create_cq_ex : NULL;
     v->create_srq_ex = v->create_srq_ex ? create_srq_ex : NULL;
+    v->query_port = v->query_port ? query_port : NULL;
 }
 
 void context_opened(struct ibv_context *context, const struct trace *where)
@@ -303,8 +329,10 @@ void context_closing(struct ibv_context *context)
             v->create_qp_ex = o->create_qp_ex;
             v->create_cq_ex = o->create_cq_ex;
             v->create_srq_ex = o->create_srq_ex;
+            v->query_port = o->query_port;
         }
         o->context = NULL;
+        asked_forget(context);
     }
     records_unlock();
 }

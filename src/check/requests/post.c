@@ -95,6 +95,21 @@ static void check_fence(const struct qp_record *q, const struct request *r)
     }
 }
 
+/* The first 40 bytes of a datagram's buffer are for the GRH, also if there is none. */
+static void check_room_for_grh(const struct request *r)
+{
+    uint64_t length = 0;
+
+    for (unsigned i = 0; i < r->num_sge; i++)
+        length += r->sge[i].length;
+    if (length < sizeof(struct ibv_grh))
+        finding_add(RULE_GRH, FINDING_AT(r->where),
+                    "the receive request with wr_id %" PRIu64 " of a datagram QP has %" PRIu64
+                    " bytes, but the first 40 bytes are for the GRH: no message has "
+                    "room",
+                    r->wr_id, length);
+}
+
 static void check_state(const struct qp_record *q, const struct trace *where)
 {
     if (q->failed && rule_is_on(RULE_AFTER_ERROR))
@@ -182,6 +197,8 @@ void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int 
 void post_receives(struct request_queue *queue, const void *owner, const struct ibv_context *context,
                    struct cq_record *cq, const struct ibv_recv_wr *wr, const struct trace *where)
 {
+    bool is_datagram = cq && ((const struct ibv_qp *)owner)->qp_type == IBV_QPT_UD; /* an SRQ has no CQ */
+
     for (; wr; wr = wr->next) {
         const struct request like = {
             .wr_id = wr->wr_id, .opcode = OPCODE_RECV, .signaled = true, .owner = owner, .where = where};
@@ -191,6 +208,8 @@ void post_receives(struct request_queue *queue, const void *owner, const struct 
             return;
         expect(cq, where);
         access_locate(r, context, true);
+        if (is_datagram && rule_is_on(RULE_GRH))
+            check_room_for_grh(r);
         if (rule_is_on(RULE_OVERLAP))
             check_overlap(r);
     }

@@ -6,6 +6,7 @@
 #include "src/check/base/finding.h"
 #include "src/check/base/next.h"
 #include "src/check/base/trace.h"
+#include "src/check/connect/connect.h"
 #include "src/check/objects/records.h"
 #include "src/check/requests/context.h"
 #include "src/check/requests/wr.h"
@@ -67,7 +68,10 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+    const struct trace *where = TRACE_HERE;
     int rc = NEXT(ibv_modify_qp, qp, attr, mask);
+
+    connect_modified(qp, attr, mask, rc, where);
 
     records_lock();
     struct qp_record *q = record_find(KIND_QP, qp, __builtin_return_address(0));

@@ -15,7 +15,8 @@ check() # OPTION... -- COMMAND...: prints what pumice says
 
 # Rules, and mistakes of another name with their rules.
 for entry in send-buffer overlap dereg dead-key read-fence lost-event unsignaled cq-size after-error busy left fork access access=access-bounds freed \
-    freed=freed-realloc freed=freed-munmap freed=freed-send; do
+    freed=freed-realloc freed=freed-munmap freed=freed-send \
+    grh grh=grh-ah grh=grh-room mtu timeout timeout=timeout-early; do
     rule=${entry%=*} mistake=${entry#*=}
     out=$(check --check "$mistakes" $mistake right)
     is "$mistake, right" "$out" "pumice: check: no findings"
@@ -44,6 +45,16 @@ out=$(check --check "$mistakes" read-fence wrong)
     fail "the calls: $out"
 [ "${BASH_REMATCH[1]:-0}" -eq $((${BASH_REMATCH[2]:-0} + 1)) ] || fail "the lines of the calls: $out"
 has "an inlined function" "$(check --check "$mistakes" overlap wrong)" "    from overlap, tests/verbs/checker/mistakes.c:"
+
+# What a program assumes of its device. An index of a user is no assumption.
+assumes=$BUILD/tests/verbs/checker/assumes
+has "a GID index" "$(check --check "$assumes" index wrong)" "  gid-index: the address of a connection has sgid_index 0"
+has "an MTU" "$(check --check "$assumes" mtu wrong)" "  mtu: path_mtu is 2048 bytes, but the program has not asked for the port's active_mtu"
+for asked in "index right" "mtu right" "index wrong 0"; do
+    # shellcheck disable=SC2086
+    is "$asked" "$(check --check "$assumes" $asked)" "pumice: check: no findings"
+done
+is "an index of the environment" "$(UCX_IB_GID_INDEX=0 check --check "$assumes" index wrong)" "pumice: check: no findings"
 
 has "the request of freed memory" "$(check --check "$mistakes" freed wrong)" "   the request:"
 

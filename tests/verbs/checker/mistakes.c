@@ -324,6 +324,74 @@ static void busy(void)
         need(ibv_dealloc_pd(pd) == 0);
 }
 
+/* A queue pair in state INIT. */
+static struct ibv_qp *new_qp(enum ibv_qp_type type)
+{
+    struct ibv_qp_init_attr init = {.send_cq = p.scq, .recv_cq = p.rcq, .cap = {4, 4, 1, 1, 0}, .qp_type = type};
+    struct ibv_qp *qp = ibv_create_qp(p.pd, &init);
+    need(qp && vt_to_init(qp) == 0);
+    return qp;
+}
+
+static void grh(void)
+{
+    struct ibv_qp *qp = new_qp(IBV_QPT_RC);
+    struct ibv_qp_attr a;
+    int mask = vt_rtr_attr(qp, qp->qp_num, NULL, &a);
+    a.ah_attr.is_global = !wrong;
+    need((ibv_modify_qp(qp, &a, mask) == 0) == !wrong && ibv_destroy_qp(qp) == 0);
+}
+
+static void grh_ah(void)
+{
+    struct ibv_ah_attr a = {.is_global = !wrong,
+                            .port_num = 1,
+                            .grh = {.dgid = vt_gid(p.ctx), .sgid_index = vt_gid_index(p.ctx), .hop_limit = 1}};
+    struct ibv_ah *ah = ibv_create_ah(p.pd, &a);
+    need((ah != NULL) == !wrong && (!ah || ibv_destroy_ah(ah) == 0));
+}
+
+static void grh_room(void)
+{
+    struct ibv_qp *qp = new_qp(IBV_QPT_UD);
+    struct ibv_sge s = vt_sge(&p, 0, wrong ? 32 : 72);
+    struct ibv_recv_wr wr = {.wr_id = 8, .sg_list = &s, .num_sge = 1}, *bad;
+    need(ibv_post_recv(qp, &wr, &bad) == 0 && ibv_destroy_qp(qp) == 0);
+}
+
+static void mtu(void)
+{
+    struct ibv_qp *qp = new_qp(IBV_QPT_RC);
+    struct ibv_port_attr port = vt_port_attr(p.ctx);
+    struct ibv_qp_attr a;
+    int mask = vt_rtr_attr(qp, qp->qp_num, NULL, &a);
+    a.path_mtu = wrong ? port.active_mtu + 1 : port.active_mtu;
+    ibv_modify_qp(qp, &a, mask);
+    need(ibv_destroy_qp(qp) == 0);
+}
+
+static void timeout_of(uint8_t timeout, uint8_t tries)
+{
+    struct ibv_qp *qp = new_qp(IBV_QPT_RC);
+    struct ibv_qp_attr a = {
+        .qp_state = IBV_QPS_RTS, .timeout = wrong ? timeout : 14, .retry_cnt = tries, .rnr_retry = 6};
+    need(vt_to_rtr(qp, qp->qp_num) == 0 &&
+         ibv_modify_qp(qp, &a,
+                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                           IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+    need(ibv_destroy_qp(qp) == 0);
+}
+
+static void timeout_never(void)
+{
+    timeout_of(0, 7);
+}
+
+static void timeout_early(void)
+{
+    timeout_of(7, 3);
+}
+
 static void left(void)
 {
 }
@@ -364,6 +432,12 @@ static const struct {
     {"cq-size", cq_size},
     {"after-error", after_error},
     {"busy", busy},
+    {"grh", grh},
+    {"grh-ah", grh_ah},
+    {"grh-room", grh_room},
+    {"mtu", mtu},
+    {"timeout", timeout_never},
+    {"timeout-early", timeout_early},
     {"left", left},
     {"fork", forked},
 };
