@@ -581,7 +581,7 @@ FISHCOMPDIR = $(PREFIX)/share/fish/vendor_completions.d
 
 SHARK_FILES = $(wildcard pcap/wireshark/*.lua) pcap/wireshark/README.md
 PUBLIC_H = include/pumice/src.h include/pumice/layout.h include/pumice/mlx5.h
-DOC_FILES = README.md CHANGELOG.md LICENSE $(wildcard docs/*.md)
+DOC_FILES = README.md CHANGELOG.md LICENSE $(wildcard docs/*.md docs/*.svg)
 UNITS = pumiced.service pumiced.socket
 WITH_PATHS = sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|'
 

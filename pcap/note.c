@@ -11,6 +11,7 @@
 
 #define QP "QP 0x"
 #define QP_DIGITS 6
+#define OF " of "
 #define PID "(pid "
 #define WR_ID ", wr_id 0x"
 #define AGAIN ", retransmission"
@@ -41,7 +42,7 @@ void note_format(const struct note *n, char text[NOTE_MAX])
     if (n->qpn)
         add(text, QP "%0*" PRIx32, QP_DIGITS, n->qpn);
     if (n->pid)
-        add(text, " of %.*s " PID "%" PRIu32 ")", NOTE_COMM, n->comm, n->pid);
+        add(text, OF "%.*s " PID "%" PRIu32 ")", NOTE_COMM, n->comm, n->pid);
     if (n->has_wr)
         add(text, WR_ID "%" PRIx64, n->wr_id);
     if (n->mad) {
@@ -96,6 +97,33 @@ uint8_t note_faults(const char *text, size_t len)
     return faults;
 }
 
+/* The place of the process's number. The process's name comes before it and can hold any text, so it is the last PID. */
+static const char *last_pid(const char *text)
+{
+    const char *at = strstr(text, PID);
+
+    while (at && strstr(at + 1, PID))
+        at = strstr(at + 1, PID);
+    return at;
+}
+
+void note_comm(const char *text, size_t len, char comm[NOTE_COMM + 1])
+{
+    const size_t begin = strlen(QP) + QP_DIGITS + strlen(OF);
+    char copy[NOTE_MAX];
+
+    comm[0] = 0;
+    if (len >= sizeof(copy) || len < begin)
+        return;
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    const char *at = strlen(copy) < begin ? NULL : last_pid(copy + begin);
+    if (!at || at == copy + begin)
+        return;
+    size_t n = (size_t)(at - copy) - begin - 1; /* without the space before PID */
+    snprintf(comm, NOTE_COMM + 1, "%.*s", (int)(n < NOTE_COMM ? n : NOTE_COMM), copy + begin);
+}
+
 bool note_parse(const char *text, size_t len, struct note *out)
 {
     char copy[NOTE_MAX], *end;
@@ -112,10 +140,8 @@ bool note_parse(const char *text, size_t len, struct note *out)
         out->qpn = 0;
         return false;
     }
-    char *rest = end; /* the process's name comes next and can hold any text, so the search begins at the last PID */
-    const char *at = strstr(rest, PID);
-    while (at && strstr(at + 1, PID))
-        at = strstr(at + 1, PID);
+    char *rest = end;
+    const char *at = last_pid(rest);
     if (at) {
         out->pid = (uint32_t)strtoul(at + strlen(PID), &end, 10);
         rest = end;

@@ -42,6 +42,10 @@ void note_format(const struct note *n, char text[NOTE_MAX]);
  * name a QP in this form, sets *out to all 0 and returns false. */
 bool note_parse(const char *text, size_t len, struct note *out);
 
+/* Reads the name of the process from a comment that note_parse accepts. Sets comm to "" if there is none. The name is not
+ * trusted: it may hold any bytes. */
+void note_comm(const char *text, size_t len, char comm[NOTE_COMM + 1]);
+
 /* Writes the comment of an interface's statistics: that faults lost n packets that would have been captured. */
 void note_format_lost(uint64_t n, char text[NOTE_MAX]);
 

@@ -74,6 +74,8 @@ fault CREDITS verbs/datapath test_credits+credits daemon/core/requester/credits.
 fault ENVIRONMENT unit/daemon test_option_table daemon/environment.c 'return getenv(name);' 'return NULL;'
 fault AUTOSTART verbs/life test_reopen src/verbs/session/autostart.c 'strcmp(v, "1") == 0 &&' 'strcmp(v, "1") == 2 &&'
 fault RES_PID e2e/cli res src/cmd/rdma/rows.c 'copy(row, "pid", s, "pid");' ''
+fault LADDER_LOST e2e/capture ladder pcap/picture/psn_order.c 'q->marks |= TRACE_LOST;' ''
+fault LADDER_BANDS e2e/capture ladder pcap/picture/exchange.c 'g->of_message[message] = r->exchange;' ''
 fault KILLS verbs/life test_kills daemon/objects/qp/xrc_target.c 'if (--x->opens == 0)' 'if (--x->opens == 77)'
 
 # --- unkind devices

@@ -6,13 +6,13 @@
 #include "pcap/lint/lint_flow.h"
 #include "pcap/lint/lint_mad.h"
 #include "pcap/note.h"
+#include "pcap/segments.h"
 #include "wire/bth.h"
 #include "wire/bytes.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 #include "wire/syndrome.h"
 
-#define DATAGRAM_MAX (PKT_HEADERS_MAX + PKT_MTU_MAX + ICRC_LEN) /* a longer datagram holds several packets */
 #define BTH_TVER 1
 #define BTH_PKEY 2
 #define PKEY_LIMITED 0x7fff /* limited member of the default partition */
@@ -215,7 +215,7 @@ static void packet(struct lint *l, const struct capread_frame *f, const struct d
 /* Handles a packet whose end was not captured. Its headers are judged; its ICRC and payload are not. */
 static void truncated(struct lint *l, const struct capread_frame *f, const struct decap *d)
 {
-    uint8_t whole[DATAGRAM_MAX] = {0};
+    uint8_t whole[SEGMENTS_PACKET_MAX] = {0};
     struct pkt p;
 
     lint_report(l, LINT_TRUNCATED, f->number, "only %zu of %zu bytes were captured", d->caplen, d->len);
@@ -233,39 +233,6 @@ static void truncated(struct lint *l, const struct capread_frame *f, const struc
     }
 }
 
-/* True if the payload is a sequence of packets of `size` bytes each (the last may be shorter) and all ICRCs are right.
- * With step 1 the IP identifications of the packets count up, as in the segments that the kernel makes of a GSO
- * datagram. With step 0 they are equal, as with some NIC drivers. */
-static bool is_sequence(const struct decap *d, size_t size, unsigned step)
-{
-    size_t at = 0;
-    uint16_t index = 0;
-
-    while (at < d->len) {
-        size_t n = d->len - at < size ? d->len - at : size;
-
-        if (n < BTH_LEN + ICRC_LEN ||
-            decap_icrc(d, index, d->payload + at, n - ICRC_LEN) != icrc_load(d->payload + at + n - ICRC_LEN))
-            return false;
-        at += n;
-        index = (uint16_t)(index + step);
-    }
-    return true;
-}
-
-/* Finds the size of the packets that GSO or GRO merged into one datagram, and the step of is_sequence(). Returns 0 if
- * no size fits. */
-static size_t segment_size(const struct decap *d, unsigned *step)
-{
-    size_t most = d->len <= DATAGRAM_MAX ? d->len - (d->len ? 1 : 0) : DATAGRAM_MAX;
-
-    for (*step = 0; *step < 2; (*step)++)
-        for (size_t size = BTH_LEN + ICRC_LEN; size <= most; size += 4)
-            if (is_sequence(d, size, *step))
-                return size;
-    return 0;
-}
-
 void lint_datagram(struct lint *l, const struct capread_frame *f, const struct decap *d)
 {
     size_t size = 0;
@@ -275,11 +242,9 @@ void lint_datagram(struct lint *l, const struct capread_frame *f, const struct d
         truncated(l, f, d);
         return;
     }
-    bool right = d->len >= BTH_LEN + ICRC_LEN &&
-                 decap_icrc(d, 0, d->payload, d->len - ICRC_LEN) == icrc_load(d->payload + d->len - ICRC_LEN);
-    if (!right)
-        size = segment_size(d, &step);
-    if (!size && d->len > DATAGRAM_MAX) {
+    if (!segments_is_packet(d))
+        size = segments_size(d, &step);
+    if (!size && d->len > SEGMENTS_PACKET_MAX) {
         lint_report(
             l, LINT_MERGED, f->number,
             "%zu bytes: packets merged by GSO or GRO that can't be separated; switch GSO and GRO off and capture again",

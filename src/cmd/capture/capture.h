@@ -10,5 +10,7 @@ int cmd_capture(int argc, char **argv);
 int cmd_extcap(int argc, char **argv);
 /* pumice lint (lint.c): judges a capture by the rules of RoCEv2. */
 int cmd_lint(int argc, char **argv);
+/* pumice ladder (ladder.c): draws a capture as a sequence diagram. */
+int cmd_ladder(int argc, char **argv);
 
 #endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the commands that draw captures have in common: options that choose packets, and files. */
+#ifndef PUMICE_SRC_CMD_CAPTURE_PICTURE_H
+#define PUMICE_SRC_CMD_CAPTURE_PICTURE_H
+
+#include <argp.h>
+#include <stdio.h>
+
+#include "pcap/picture/trace.h"
+
+struct picture_options {
+    struct trace_options trace;
+    const char *path; /* of the capture; "-": standard input */
+    const char *output; /* NULL: the command's default; "-": standard output */
+};
+
+/* The options --output, --from, --to, --qp and --host, and the argument FILE. It is a child of the command's argp; the
+ * input is a struct picture_options. */
+extern const struct argp picture_argp;
+
+/* Opens the capture. On an error prints a message and returns NULL. */
+FILE *picture_open(const char *path);
+
+/* The name of a file without its folders; for "-" "standard input". */
+const char *picture_name(const char *path);
+
+/* Makes the name of the output, if the user gives none: that of the capture, with another ending. The caller frees it.
+ * NULL without memory. */
+char *picture_default_output(const char *path, const char *ending);
+
+/* Calls `write` with a file of this name ("-": standard output). If that fails, prints a message, removes the file, and
+ * returns a negative number. write returns 0 or -errno. */
+int picture_write(const char *output, int (*write)(FILE *f, void *arg), void *arg);
+
+#endif
