@@ -512,6 +512,7 @@ bench: deps-bench
 	@$(CONTROL_PAUSE)
 	@BUILD=$(BUILD) tests/bench/crowded.py --quick
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
+	@tests/bench/plot.py $(BUILD)/bench.json $(BUILD)/bench.svg
 
 # The full stress test of matching, by the device and by software, without and with faults. `make test` runs a short
 # version.

@@ -36,6 +36,7 @@ SIZE_NAME = {2: "2 B", 8: "8 B", 64: "64 B", 4096: "4 KiB", 65536: "64 KiB", MIB
 BW_ITERATIONS = {2: 500000, 64: 1000000, 4096: 200000, 65536: 20000, MIB: 2500}
 LAT_ITERATIONS = {2: 20000, 8: 20000, 4096: 10000, 65536: 2000, MIB: 300}
 WHERE = {"hosts": "hosts, UDP over loopback", "veth9000": "hosts, veth MTU 9000", "device": "one device", "loss": "hosts, 1 % loss"}
+RDMA_DEVICES = "/sys/class/infiniband"
 SECONDS_MAX = 20  # of one measurement; what takes longer is reported as a failure of the measure, not waited for
 
 
@@ -83,6 +84,30 @@ TARGETS = [
     Target("ib_write_bw 64 KiB at 1 % loss ÷ without", "loss/ib_write_bw/65536", "hosts/ib_write_bw/65536", 0.85, 0.95),
     Target("daemon CPU when nothing is posted", "idle/cpu", None, 0, 0, True, "%"),
 ]
+
+
+def perftest_argv(where, program, size, port):
+    latency = program.endswith("_lat")
+    count = (LAT_ITERATIONS if latency else BW_ITERATIONS)[size]
+    if where == "loss":
+        count //= 2
+    sizes = [] if "atomic" in program else ["-s", size]
+    return [labs.which(program), "-F", *sizes, "-n", count, "-p", port] + ([] if latency else ["-N"])
+
+
+def perftest_value(program, size, output):
+    """The typical latency, millions of messages per second for 64 B, or MiB per second."""
+    field = re.search(rf"^ *{size} +\d+ +(.*)$", output, re.M).group(1).split()
+    return float(field[1]) if size != 64 and program.endswith("_bw") else float(field[2])
+
+
+def soft_roce_device():
+    """Only the devices of soft-RoCE and siw name the network interface that they belong to, and siw's are no RoCE devices."""
+    for name in sorted(os.listdir(RDMA_DEVICES)) if os.path.isdir(RDMA_DEVICES) else ():
+        with open(os.path.join(RDMA_DEVICES, name, "node_type"), encoding="ascii") as f:
+            if os.path.exists(os.path.join(RDMA_DEVICES, name, "parent")) and f.read().startswith("1:"):
+                return name
+    raise labs.Unavailable("this machine has no soft-RoCE device (modprobe rdma_rxe; rdma link add rxe0 type rxe netdev lo)")
 
 
 class Bench:
@@ -137,21 +162,19 @@ class Bench:
         if not lab.alive():
             raise labs.Trouble("the daemon has died")
         port = labs.tcp_port()
-        latency = program.endswith("_lat")
-        count = (LAT_ITERATIONS if latency else BW_ITERATIONS)[size]
-        if where == "loss":
-            count //= 2
-        sizes = [] if "atomic" in program else ["-s", size]
-        argv = [labs.which(program), "-F", "-x", "0", *sizes, "-n", count, "-p", port] + ([] if latency else ["-N"])
+        argv = perftest_argv(where, program, size, port) + ["-x", 0]
         result = lab.pair(argv, argv + [lab.server_tcp()], port, SECONDS_MAX)
         for who, process, code in result:
             if code != 0:
                 why = "took too long" if code is None else f"exit code {code}"
                 raise labs.Trouble(f"{who}: {why}: {process.line}: {process.output().strip()[-200:]}")
-        field = re.search(rf"^ *{size} +\d+ +(.*)$", result[1][1].output(), re.M).group(1).split()
-        if latency:
-            return float(field[2])  # t_typical
-        return float(field[2]) if size == 64 else float(field[1])  # millions of messages, or MiB per second
+        return perftest_value(program, size, result[1][1].output())
+
+    def soft_roce(self, program, size):
+        """Within the first soft-RoCE device of this machine, if it has one."""
+        port = labs.tcp_port()
+        argv = perftest_argv("rxe", program, size, port) + ["-d", soft_roce_device()]
+        return perftest_value(program, size, self.plain_pair(argv, argv + ["127.0.0.1"], port))
 
     def iperf3(self, more, where=None):
         prefix = ([], [])
@@ -227,6 +250,8 @@ class Bench:
         yield Measure("ucx/tag_bw/1048576", "ucx_perftest tag_bw 1 MiB", "MiB/s", lambda: self.ucx("tag_bw", MIB, 2000, 5), ucx)
         yield Measure("ucx/put_bw/1048576", "ucx_perftest ucp_put_bw 1 MiB", "MiB/s", lambda: self.ucx("ucp_put_bw", MIB, 2000, 5), ucx)
         yield Measure("ucx/tag_bw/64", "ucx_perftest tag_bw 64 B", "M msg/s", lambda: self.ucx("tag_bw", 64, 200000, 7) / 1e6, ucx)
+        for program, size, unit in (("ib_send_lat", 8, "µs"), ("ib_send_bw", 64, "M msg/s"), ("ib_write_bw", MIB, "MiB/s")):
+            yield Measure(f"rxe/{program}/{size}", f"{program} {SIZE_NAME[size]}", unit, lambda p=program, s=size: self.soft_roce(p, s), "soft-RoCE, one device")
         raw, a, b = "raw limits", self.args.block + ".251", self.args.block + ".252"
         yield Measure("raw/udp-busy", "UDP ping-pong 8 B, busy polling", "µs", lambda: self.raw("udp_pingpong", "busy", a, b, 8, 50000), raw)
         yield Measure("raw/udp-block", "UDP ping-pong 8 B, blocking", "µs", lambda: self.raw("udp_pingpong", "block", a, b, 8, 5000), raw)
