@@ -21,9 +21,9 @@ import sys
 # The order of the folders, from the bottom to the top, in storeys: a file uses its own storey and those below it, as far
 # as USES allows.
 ORDER = """
-wire
+wire wire/pumice
 include/pumice
-daemon/core/base daemon/core/cm daemon/core/memory daemon/core/path daemon/core/tm daemon/core/qp daemon/core/requester
+daemon/core/base daemon/core/cm daemon/core/memory daemon/core/path daemon/core/tm daemon/core/qp daemon/core/selective daemon/core/requester
 daemon/core/responder daemon/core/control daemon/core
 pcap pcap/lint pcap/picture
 daemon/base daemon/threads daemon/sandbox daemon/fault daemon/net daemon/client_mem daemon/device daemon/session daemon/objects daemon/objects/srq daemon/objects/qp

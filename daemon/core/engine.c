@@ -24,6 +24,7 @@
 #include "daemon/core/responder/uc.h"
 #include "daemon/core/responder/ud.h"
 #include "daemon/core/urgent.h"
+#include "wire/pumice/sack.h"
 #include "wire/syndrome.h"
 
 void engine_config_defaults(struct engine_config *cfg)
@@ -45,6 +46,7 @@ void engine_config_defaults(struct engine_config *cfg)
         .min_timeout_ns = 1000000,
         .probe_min_ns = 200000,
         .read_copy_bytes = 2u << 20,
+        .reorder_bytes = 4u << 20,
         .first_window_bytes = 69632,
         .path_silence_ns = 4000000,
         .burst_bytes = 65536,
@@ -71,7 +73,7 @@ static bool config_ok(const struct engine_config *c)
 
 /* Offsets of the engine's parts in its memory. Each part starts on a cache line. */
 struct sections {
-    size_t qps, srqs, keys, mcast, peers, timers, gsi, done, events, copies, total;
+    size_t qps, srqs, keys, mcast, peers, timers, gsi, done, events, copies, reorder, total;
 };
 
 /* Slots of the table of QPs. Half of them are always free, so that a number with a free slot is soon found
@@ -102,6 +104,7 @@ static void sections_of(const struct engine_config *c, struct sections *l)
     l->done = reserve(&at, (size_t)c->completion_slots * sizeof(struct completion));
     l->events = reserve(&at, (size_t)c->event_slots * sizeof(struct event));
     l->copies = reserve(&at, c->read_copy_bytes);
+    l->reorder = reserve(&at, c->selective ? c->reorder_bytes : 0);
     l->total = at;
 }
 
@@ -146,6 +149,9 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->events = (struct event *)(void *)(base + l.events);
     e->event_mask = cfg->event_slots - 1;
     e->copies = (struct read_copies){.bytes = base + l.copies, .size = cfg->read_copy_bytes};
+    uint32_t payload = 128u << cfg->active_mtu;
+    uint32_t slots = cfg->selective ? (uint32_t)(cfg->reorder_bytes / reorder_slot_size(payload)) : 0;
+    reorder_pool_init(&e->reorder, base + l.reorder, slots, payload);
     return e;
 }
 
@@ -227,6 +233,7 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
 {
     uint32_t start = b->n;
     struct sched_entity *next;
+    reorder_reuse(&e->reorder);
     tm_flush_detached(e, now);
     if ((e->time_wait.pending && !time_wait_tx(&e->time_wait, b)) || !datagram_flow_tx(&e->flows, b, now) ||
         !gsi_tx(&e->gsi, b) || (e->backlog && !urgent_tx(e, b, now)))
@@ -414,6 +421,22 @@ void engine_withhold_recv(struct engine *e, bool on)
     e->recv_withheld = on;
 }
 
+/* Packets for PROBE_QPN that are no probes. */
+static void to_requester(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
+{
+    struct sack s;
+    struct qp *qp = e->cfg.selective && datagram_flow_is_own(p) && sack_decode(p->payload, p->payload_len, &s)
+                        ? qp_find(e, s.requester)
+                        : NULL;
+    if (!qp || !req_rx_sack(qp, &s, meta, now)) {
+        drop_unknown(e, p, meta);
+        return;
+    }
+    complete(qp, now);
+    qp_set_timer(qp);
+    EXIT_CHECK_QP(qp);
+}
+
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
     if (p->dest_qpn == QPN_MULTICAST) {
@@ -422,7 +445,7 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
     }
     if (p->dest_qpn == PROBE_QPN) {
         if (!datagram_flow_rx(&e->flows, p, meta, now))
-            drop_unknown(e, p, meta);
+            to_requester(e, p, meta, now);
         return;
     }
     if (p->dest_qpn == MAD_QPN) {

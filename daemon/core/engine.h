@@ -106,7 +106,7 @@ void engine_mem_unmapped(struct engine *e, uint32_t qpn, uint32_t n);
 
 /* --- connectivity checks ---------------------------------------------------------------------- */
 
-/* Lets the next engine_tx send a check: a probe (wire/probe.h) that finds out whether packets of a size arrive. size:
+/* Lets the next engine_tx send a check: a probe (wire/pumice/probe.h) that finds out whether packets of a size arrive. size:
  * bytes of the packet's payload after the transport headers, PROBE_LEN … 4096. -EINVAL: another size, a multicast
  * group, or no such sgid_index. -EAGAIN: too many checks and answers wait to be sent. */
 int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token);

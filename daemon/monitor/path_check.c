@@ -16,7 +16,7 @@
 #include "daemon/objects/qp/qp.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/threads/file_thread.h"
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 enum half_of {
     SMALL,

@@ -8,7 +8,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/monitor/path_check.h"
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 #define TRY_NS (250 * NS_PER_MS) /* between two probes */
 #define TRIES 4u /* unanswered probes, after which a peer is PEER_OTHER */

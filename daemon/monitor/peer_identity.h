@@ -5,7 +5,7 @@
  * host of the peer can send from its address, but not from the port that the daemon has bound.
  *
  * Nothing is sent as long as all packets of a peer look like those of a Pumice daemon. The first one that does not makes
- * the device send a probe with a random token (wire/probe.h). Only a Pumice daemon answers:
+ * the device send a probe with a random token (wire/pumice/probe.h). Only a Pumice daemon answers:
  *
  *     no answer yet    Packets from other ports are accepted, because they may be those of a NIC. Packets with another
  *                      ID are dropped: very likely one is damaged, and a sender that is no Pumice daemon repeats it.

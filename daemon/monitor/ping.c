@@ -10,7 +10,7 @@
 #include "daemon/monitor/peer_identity.h"
 #include "daemon/session/control_msg.h"
 #include "wire/pkt.h"
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 /* Addresses whose probes are counted. A new address replaces the oldest. */
 #define HEARD_MAX 64u

@@ -6,7 +6,8 @@
 
 #include "wire/icrc.h"
 #include "wire/pkt.h"
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
+#include "wire/pumice/sack.h"
 #include "wire/tmh.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -58,9 +59,24 @@ static void check_probe(const uint8_t *data, size_t size)
         return;
     must(p.kind == PROBE_ASK ? p.size == size : size == PROBE_LEN);
     memcpy(want, data, PROBE_LEN);
-    want[7] &= 1;
+    want[7] &= 3;
     probe_encode(&p, again);
     must(memcmp(again, want, PROBE_LEN) == 0);
+}
+
+/* The same for a SACK, except for the reserved bytes. */
+static void check_sack(const uint8_t *data, size_t size)
+{
+    uint8_t again[SACK_LEN_MOST], want[SACK_LEN_MOST];
+    struct sack s;
+
+    if (!sack_decode(data, (uint32_t)size, &s))
+        return;
+    must(s.gaps <= SACK_GAPS_MOST && sack_len(&s) == size);
+    memcpy(want, data, size);
+    want[6] = want[7] = 0;
+    sack_encode(&s, again);
+    must(memcmp(again, want, size) == 0);
 }
 
 static void check_icrc(const uint8_t *data, size_t size)
@@ -106,5 +122,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_icrc(data, size);
     check_tmh(data, size);
     check_probe(data, size);
+    check_sack(data, size);
     return 0;
 }

@@ -280,6 +280,16 @@ fault CM_TWICE cm/disconnect.c 'id->disconnected = true;' '' cm
 fault CM_LEAK cm/cm_id.c 'comm_table_remove(&cm->comm, &id->by_local);' '' cm
 fault CM_SIDR_AGAIN cm/sidr.c 'retry_answer_again(cm_id_of_remote(n), r->now);' '' cm
 fault CM_OVERTAKE cm/reject.c '|| id->state == CM_ID_REQ_SENT' '' cm
+fault HELD_EARLY responder/receive.c 'if (ahead > 0)
+            return;
+        reorder_drop_first(&qp->e->reorder, &r->held);
+        if (ahead == 0)' 'reorder_drop_first(&qp->e->reorder, &r->held);
+        if (ahead >= 0)'
+fault HELD_REUSE base/reorder.c 'list_append(&pool->spent, l);' 'list_prepend(&pool->unused, l); pool->free++;'
+fault SACK_ASK path/peer_sacks.c 'return p->features.sacks;' 'return true;'
+fault SACK_GAP selective/held_requests.c 's->end = h->end;' 's->end = psn_add(h->p.psn, 1); if (psn_diff(h->end, s->end) > 0) s->end = h->end + 1;'
+fault SACK_ALONE selective/scoreboard.c 'm->due = all || !m->repeated || psn_diff(s->end, m->mark) > 0;' 'm->due = all || !m->repeated;' case
+fault SACK_AGAIN selective/scoreboard.c 'm->due = all || !m->repeated || psn_diff(s->end, m->mark) > 0;' 'm->due = true;' case
 fault LAYOUT_ITEM memory/layout.c 'c->byte = p.in % e->length;' 'c->byte = 0;'
 fault LAYOUT_TURN memory/layout.c 'p->round = off / l->round_bytes;' 'p->round = 0;'
 fault LAYOUT_INNER memory/sge_iter.c 'layout_walk_push(&s->walk, &k->shape->layout, p.addr, p.len)' 'layout_walk_push(&s->walk, &k->shape->layout, 0, p.len)'

@@ -35,7 +35,7 @@ struct stream {
 
 /* --- two engines, connected -------------------------------------------------------------------- */
 
-static void make_side(struct side *s, int number)
+static void make_side(struct side *s, int number, bool selective)
 {
     static const struct owner_ops owner = {0};
     struct qp_init init = {
@@ -48,6 +48,7 @@ static void make_side(struct side *s, int number)
     engine_config_defaults(&s->cfg);
     s->cfg.max_qp = s->cfg.max_mr = s->cfg.max_peers = 1;
     s->cfg.num_gids = 1;
+    s->cfg.selective = selective;
     bare_gid(number, s->cfg.gids[0]);
     s->mem = bare_zeroed(engine_size(&s->cfg));
     s->e = engine_init(s->mem, &s->cfg, &bare_mem_ops, NULL, &owner, NULL);
@@ -124,7 +125,7 @@ static uint64_t run_stream(struct stream *s)
     return s->failed || s->done < s->total ? 0 : s->now;
 }
 
-static uint64_t measure(uint8_t opcode, uint32_t loss, uint64_t seed, struct engine_counters *counters)
+static uint64_t measure(uint8_t opcode, bool selective, uint32_t loss, uint64_t seed, struct engine_counters *counters)
 {
     static struct stream s;
     struct net_faults faults = {.loss = loss, .delay_ns = ONE_WAY, .rate = LINK_RATE * 1000};
@@ -142,7 +143,7 @@ static uint64_t measure(uint8_t opcode, uint32_t loss, uint64_t seed, struct eng
     s.total = TOTAL / MESSAGE;
     net_init(&s.net, &s.events, &faults, seed);
     for (int i = 0; i < 2; i++)
-        make_side(&s.side[i], i);
+        make_side(&s.side[i], i, selective);
     for (int i = 0; i < 2; i++)
         bare_connect(s.side[i].qp, s.side[1 - i].qp, 1 - i, &attr);
     uint64_t ns = run_stream(&s);
@@ -158,6 +159,23 @@ static uint64_t measure(uint8_t opcode, uint32_t loss, uint64_t seed, struct eng
     return ns;
 }
 
+static void report_row(const char *name, uint8_t opcode, bool selective, uint32_t loss, double *calm)
+{
+    struct engine_counters c = {0};
+    uint64_t ns = 0, failed = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        uint64_t t = measure(opcode, selective, loss, seed, &c);
+        failed += t == 0;
+        ns += t;
+    }
+    double rate = failed ? 0 : (double)TOTAL * SEEDS * 1000 / (double)ns;
+    *calm = loss == 0 ? rate : *calm;
+    printf("%-6s %-10s %4.1f %% %8.0f %8.2f %10llu %7llu %9llu %7llu %9llu\n", name,
+           selective ? "selective" : "go-back-N", loss / 10.0, rate, *calm > 0 ? rate / *calm : 0,
+           (unsigned long long)c.sent_pkts, (unsigned long long)c.fast_retrans, (unsigned long long)c.selective_retrans,
+           (unsigned long long)c.probe_retrans, (unsigned long long)c.timeout_retrans);
+}
+
 void goodput_report(void)
 {
     static const uint32_t losses[] = {0, 1, 10, 50}; /* per mille */
@@ -167,23 +185,13 @@ void goodput_report(void)
     } kinds[] = {{WR_RDMA_WRITE, "WRITE"}, {WR_RDMA_READ, "READ"}};
     printf("%u KiB messages, MTU 4096, RTT %u us, links of %u MB/s; mean of %d seeds\n", MESSAGE / 1024,
            2 * ONE_WAY / US, LINK_RATE, SEEDS);
-    printf("%-6s %6s %8s %8s %10s %7s %7s %9s\n", "", "loss", "MB/s", "of calm", "pkts sent", "fast", "probe",
-           "timeout");
+    printf("%-17s %6s %8s %8s %10s %7s %9s %7s %9s\n", "", "loss", "MB/s", "of calm", "pkts sent", "fast", "selective",
+           "probe", "timeout");
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        double calm = 0;
-        for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
-            struct engine_counters c = {0};
-            uint64_t ns = 0, failed = 0;
-            for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-                uint64_t t = measure(kinds[k].opcode, losses[i], seed, &c);
-                failed += t == 0;
-                ns += t;
-            }
-            double rate = failed ? 0 : (double)TOTAL * SEEDS * 1000 / (double)ns;
-            calm = i == 0 ? rate : calm;
-            printf("%-6s %4.1f %% %8.0f %8.2f %10llu %7llu %7llu %9llu\n", kinds[k].name, losses[i] / 10.0, rate,
-                   calm > 0 ? rate / calm : 0, (unsigned long long)c.sent_pkts, (unsigned long long)c.fast_retrans,
-                   (unsigned long long)c.probe_retrans, (unsigned long long)c.timeout_retrans);
+        for (int selective = 0; selective < 2; selective++) {
+            double calm = 0;
+            for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++)
+                report_row(kinds[k].name, kinds[k].opcode, selective, losses[i], &calm);
         }
     }
 }

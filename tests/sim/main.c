@@ -14,7 +14,7 @@
 
 struct options {
     uint64_t seed, count, mask;
-    bool has_seed, has_mask, has_count, verbose, keep;
+    bool has_seed, has_mask, has_count, verbose, keep, selective;
     const char *name; /* --case */
     const char *out; /* directory for captures */
     uint64_t max_failures;
@@ -23,9 +23,10 @@ struct options {
 struct job {
     const struct sim_case *script; /* NULL: drawn from the seed */
     uint64_t seed, mask;
-    bool has_mask;
+    bool has_mask, selective;
 };
 static uint64_t passed, failed;
+static struct engine_counters seen; /* of exchanges by seed: shows how much they cover */
 static struct sim sim; /* 200 KB, too large for the stack */
 
 static void usage(FILE *f)
@@ -41,6 +42,7 @@ static void usage(FILE *f)
           "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
           "  --mask M     lose packet n of an exchange if bit n % 64 of M is set, instead of what the seed says\n"
           "  --case NAME  one scripted case; --list names them\n"
+          "  --selective  with --case: both ends understand selective acknowledgements\n"
           "  --verbose    print everything that happens\n"
           "  --keep       leave captures of exchanges that went well, too\n"
           "  --out DIR    where captures of failed exchanges go (build/sim)\n"
@@ -54,7 +56,7 @@ static int run(const struct job *j, struct capture *capture)
 {
     memset(&sim, 0, sizeof sim);
     if (j->script) {
-        case_setup(&sim, j->script, j->mask);
+        case_setup(&sim, j->script, j->mask, j->selective);
     } else {
         sim.sc.seed = j->seed;
         scenario_draw(&sim);
@@ -72,7 +74,8 @@ static int run(const struct job *j, struct capture *capture)
 static void replay_line(const struct job *j, char *out, size_t cap)
 {
     if (j->script) {
-        snprintf(out, cap, "sim --case %s --mask %#llx", j->script->name, (unsigned long long)j->mask);
+        snprintf(out, cap, "sim --case %s%s --mask %#llx", j->script->name, j->selective ? " --selective" : "",
+                 (unsigned long long)j->mask);
     } else if (j->has_mask) {
         snprintf(out, cap, "sim --seed %llu --mask %#llx", (unsigned long long)j->seed, (unsigned long long)j->mask);
     } else {
@@ -166,9 +169,9 @@ static bool run_job(const struct job *j, const struct options *o)
 
 /* --- many exchanges ---------------------------------------------------------------------------- */
 
-static bool run_case(const struct sim_case *c, const struct options *o)
+static bool run_variants(const struct sim_case *c, const struct options *o, bool selective)
 {
-    struct job j = {.script = c, .mask = o->mask};
+    struct job j = {.script = c, .mask = o->mask, .selective = selective};
     if (o->has_mask) {
         return run_job(&j, o);
     }
@@ -185,10 +188,19 @@ static bool run_case(const struct sim_case *c, const struct options *o)
         }
     }
     if (o->verbose || o->name) {
-        printf("%-24s %5llu exchanges, %s\n", c->name, (unsigned long long)variants,
+        printf("%-24s %5llu exchanges%s, %s\n", c->name, (unsigned long long)variants, selective ? " (selective)" : "",
                failed == before ? "ok" : "FAILED");
     }
     return true;
+}
+
+/* Cases that lose each packet in turn also run with selective retransmission. The other cases say how the ends recover. */
+static bool run_case(const struct sim_case *c, const struct options *o)
+{
+    if (o->selective || o->has_mask || c->sweep == SWEEP_NONE) {
+        return run_variants(c, o, o->selective);
+    }
+    return run_variants(c, o, false) && run_variants(c, o, true);
 }
 
 static int run_cases(const struct options *o)
@@ -216,13 +228,22 @@ static void run_seeds(const struct options *o)
         if (!run_job(&j, o)) {
             return;
         }
+        seen.reordered_requests += sim.totals.counters.reordered_requests;
+        seen.sacks_rcvd += sim.totals.counters.sacks_rcvd;
+        seen.selective_retrans += sim.totals.counters.selective_retrans;
+        seen.reorder_no_room += sim.totals.counters.reorder_no_room;
     }
+    printf(
+        "selective acknowledgements: %llu requests reordered, %llu without room; %llu SACKs, %llu packets sent again "
+        "alone\n",
+        (unsigned long long)seen.reordered_requests, (unsigned long long)seen.reorder_no_room,
+        (unsigned long long)seen.sacks_rcvd, (unsigned long long)seen.selective_retrans);
 }
 
 /* Reports a single exchange in full. */
 static void tell(const struct options *o)
 {
-    struct job j = {.seed = o->seed, .mask = o->mask, .has_mask = o->has_mask};
+    struct job j = {.seed = o->seed, .mask = o->mask, .has_mask = o->has_mask, .selective = o->selective};
     for (size_t i = 0; o->name && i < sim_case_count; i++) {
         if (strcmp(o->name, sim_cases[i].name) == 0) {
             j.script = &sim_cases[i];
@@ -322,6 +343,8 @@ static int parse(int argc, char **argv, struct options *o)
         } else if (strcmp(a, "--out") == 0) {
             ok = (o->out = v) != NULL;
             i++;
+        } else if (strcmp(a, "--selective") == 0) {
+            o->selective = true;
         } else if (strcmp(a, "--keep") == 0) {
             o->keep = true;
         } else if (strcmp(a, "--verbose") == 0) {

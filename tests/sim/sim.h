@@ -498,6 +498,7 @@ uint64_t seg_addr(const struct end *e, const struct seg *g);
 uint32_t seg_key(const struct end *e, const struct seg *g);
 void mem_gather(struct end *e, const struct seg *g, unsigned n, uint8_t *dst);
 /* observer.c: checks a packet that h sends. */
+bool observe_sack(struct host *h, const struct pkt *p); /* false: the packet is no SACK */
 void observe_tx(struct host *h, const struct tx_pkt *t, const uint8_t *bytes, const struct pkt *p);
 /* check.c */
 void check_completion(struct host *h, const struct completion *c);

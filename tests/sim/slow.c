@@ -96,6 +96,7 @@ static void make_host(struct station *h, int number, const struct load *l)
     engine_config_defaults(&h->cfg);
     h->cfg.max_qp = MAX_QPS;
     h->cfg.max_mr = h->cfg.max_peers = 1;
+    h->cfg.selective = getenv("SEL") != NULL;
     h->cfg.num_gids = 1;
     bare_gid(number, h->cfg.gids[0]);
     h->mem = bare_zeroed(engine_size(&h->cfg));

@@ -36,6 +36,11 @@ struct engine_config {
     uint64_t crowd_timeout_ns;
     /* Memory for READs that a later request of their QP must not overtake; see qp/read_copies.h. 0: such requests wait. */
     uint32_t read_copy_bytes;
+    /* Packets that come before an earlier one are kept, and the peer is told which are missing, if it understands that
+     * (wire/pumice/sack.h). Own packets that are reported as missing are sent again alone. */
+    bool selective;
+    bool selective_assumed; /* for tests: peers are not asked, and all are taken to understand it */
+    uint32_t reorder_bytes; /* memory for such packets, of all QPs together; see base/reorder.h */
     uint64_t probe_min_ns; /* earliest tail probe after the last progress, however short the round trips are */
     uint64_t first_window_bytes; /* the congestion window of a destination at the start */
     /* The least time without any answer from a destination before its path counts as blocked. Hosts with little processor

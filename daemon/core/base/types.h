@@ -365,6 +365,10 @@ struct check {
     X(rcvd_bytes, "payload bytes of packets accepted")                                                                 \
     X(duplicate_request, "requests with a PSN seen before")                                                            \
     X(out_of_seq_request, "requests with a PSN beyond the expected one")                                               \
+    X(reordered_requests, "requests that were kept because an earlier one was missing")                                \
+    X(reorder_no_room, "requests that were dropped because too many are kept already")                                 \
+    X(sacks_sent, "selective acknowledgements sent, which tell the peer what is missing")                              \
+    X(sacks_rcvd, "selective acknowledgements received")                                                               \
     X(rcvd_rnr_err, "RNR NAKs received")                                                                               \
     X(send_rnr_err, "RNR NAKs sent")                                                                                   \
     X(rcvd_seq_err, "PSN sequence NAKs received")                                                                      \
@@ -382,6 +386,7 @@ struct check {
     X(credit_acks_sent, "ACKs sent because receive requests were posted (e2e-credits)")                                \
     X(credit_acks_rcvd, "ACKs received that told of new receive requests (e2e-credits)")                               \
     X(fast_retrans, "packets sent again after a sequence NAK or a gap in READ responses")                              \
+    X(selective_retrans, "packets sent again alone, after a selective acknowledgement")                                \
     X(probe_retrans, "packets sent again by the tail probe")                                                           \
     X(timeout_retrans, "packets sent again after the QP's timeout")                                                    \
     X(rnr_retrans, "packets sent again after an RNR NAK")                                                              \

@@ -116,6 +116,7 @@ static void lay_out_queues(struct qp *qp, const struct qp_init *init)
     qp->resp.res = rd_atomic->res;
     qp->req.rd = rd_atomic->rd;
     qp->req.atomic_result = rd_atomic->atomic_result;
+    qp->req.board.range = rd_atomic->missing;
     base += RD_ATOMIC_BYTES;
     queue_init(&qp->req.sq, base, send_depth(init), send_stride(init));
     base += queue_bytes(send_depth(init), send_stride(init));
@@ -151,6 +152,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->caps = caps_of(init);
     lay_out_queues(qp, init);
     list_init(&qp->resp.taker);
+    list_init(&qp->resp.held.packets);
     list_init(&qp->req.rndv);
     if (init->srq) {
         qp->tm = init->srq->tm;
@@ -168,6 +170,7 @@ static void detach(struct qp *qp)
 {
     struct engine *e = qp->e;
     resp_drop_responses(qp);
+    reorder_clear(&e->reorder, &qp->resp.held);
     sched_make_unready(&qp->sched);
     sched_stop_waiting(&qp->sched);
     list_remove(&qp->urgent);
@@ -207,11 +210,13 @@ void qp_start_responder(struct qp *qp)
 {
     struct responder *r = &qp->resp;
     resp_drop_responses(qp);
+    reorder_clear(&qp->e->reorder, &r->held);
     r->epsn = r->acked_psn = qp->attr.rq_psn;
     r->plain_psn = psn_add(r->epsn, PSN_MASK);
     r->msn = r->plain_msn = 0;
     r->message = 0;
     r->nak_sent = r->nak_quiet = r->stalled = r->ack_pending = r->comm_est = r->told_none = r->closed = false;
+    r->sack_pending = r->dropped = false;
     r->credit_repeats = 0;
     r->nak = 0;
     r->received = r->remaining = r->longest_read = 0;
@@ -230,6 +235,8 @@ void qp_start_requester(struct qp *qp)
     r->una_psn = r->next_psn = r->sent_psn = r->unsent_psn = qp->attr.sq_psn;
     r->flush_end = r->sq.head;
     r->inflight = 0;
+    scoreboard_clear(&r->board);
+    r->board.probed_at = 0;
     r->rd_head = r->rd_count = 0;
     r->fail_status = 0;
     r->retries_left = qp->attr.retry_cnt;

@@ -140,17 +140,29 @@ bool datagram_flow_tx(struct datagram_flow_table *t, struct tx_batch *b, uint64_
 
 /* --- the owner's checks ----------------------------------------------------------------------- */
 
+static int send_later(struct datagram_flow_table *t, const struct av *av, const struct probe *probe)
+{
+    if (t->tail - t->head == FLOW_ANSWERS)
+        return -EAGAIN;
+    t->answer[t->tail++ % FLOW_ANSWER_SLOTS] = (struct datagram_answer){.av = *av, .probe = *probe};
+    return 0;
+}
+
 int datagram_flow_check(struct datagram_flow_table *t, const struct av *av, uint32_t size, uint32_t sequence,
                         uint64_t token)
 {
+    struct probe probe = {
+        .kind = PROBE_ASK, .purpose = PROBE_CHECK, .sequence = sequence, .size = size, .token = token};
     if (size < PROBE_LEN || size > PKT_MTU_MAX || gid_is_multicast(av->dgid) || av->sgid_index >= t->cfg->num_gids)
         return -EINVAL;
-    if (t->tail - t->head == FLOW_ANSWERS)
-        return -EAGAIN;
-    t->answer[t->tail++ % FLOW_ANSWER_SLOTS] = (struct datagram_answer){
-        .av = *av,
-        .probe = {.kind = PROBE_ASK, .purpose = PROBE_CHECK, .sequence = sequence, .size = size, .token = token}};
-    return 0;
+    return send_later(t, av, &probe);
+}
+
+int datagram_flow_ask_features(struct datagram_flow_table *t, const struct av *av, uint32_t sequence, uint64_t token)
+{
+    struct probe probe = {
+        .kind = PROBE_ASK, .purpose = PROBE_FEATURES, .sequence = sequence, .size = PROBE_LEN, .token = token};
+    return send_later(t, av, &probe);
 }
 
 bool datagram_flow_pop_check(struct datagram_flow_table *t, struct check *c)
@@ -232,6 +244,7 @@ static void answer(struct datagram_flow_table *t, const struct probe *probe, con
     a->probe.icrc_ids = true; /* the owner of the engine writes them when it computes the ICRCs */
     memcpy(a->av.dgid, meta->src_gid, sizeof(a->av.dgid));
     a->av.sgid_index = address_index(t, meta->dst_gid);
+    a->probe.sacks = t->cfg->selective;
     t->counters->flow_answers_sent++;
 }
 
@@ -256,20 +269,26 @@ static void answered(struct datagram_flow_table *t, struct peer_window *p, uint3
     }
 }
 
+bool datagram_flow_is_own(const struct pkt *p)
+{
+    return p->opcode == (OP_SERVICE_UD | OP_SEND_ONLY) && p->deth.qkey == PROBE_QKEY && pkey_matches(p->pkey);
+}
+
 bool datagram_flow_rx(struct datagram_flow_table *t, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
     struct probe probe;
-    if (p->opcode != (OP_SERVICE_UD | OP_SEND_ONLY) || p->deth.qkey != PROBE_QKEY || !pkey_matches(p->pkey) ||
-        !probe_decode(p->payload, p->payload_len, &probe))
+    if (!datagram_flow_is_own(p) || !probe_decode(p->payload, p->payload_len, &probe))
         return false;
     if (probe.purpose == PROBE_CHECK)
         saw(t, &probe, meta);
     if (probe.kind == PROBE_ASK) {
         answer(t, &probe, meta);
-    } else if (probe.purpose == PROBE_FLOW) {
+    } else if (probe.purpose == PROBE_FLOW || probe.purpose == PROBE_FEATURES) {
         struct peer_window *from = peer_window_lookup(t->peers, meta->src_gid);
-        if (from)
+        if (from && probe.purpose == PROBE_FLOW)
             answered(t, from, probe.sequence, now);
+        else if (from)
+            peer_features_answered(&from->features, &probe, now);
     }
     return true;
 }

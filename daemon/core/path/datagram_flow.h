@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Flow control of UC and UD packets, which are never acknowledged. Between two Pumice devices a full socket buffer
  * should not make UC and UD lose many packets at once. So the bytes that these QPs send count for the window of the
- * destination address. A probe (wire/probe.h) follows every quarter of the window. The other device's answer says that
+ * destination address. A probe (wire/pumice/probe.h) follows every quarter of the window. The other device's answer says that
  * it took everything before the probe from its socket, and releases that many bytes.
  *
  *     no answer in time           The probe may be lost. If the address has answered before, the engine sends another
@@ -25,7 +25,7 @@
 #include "daemon/core/base/timer_wheel.h"
 #include "daemon/core/base/tx_batch.h"
 #include "daemon/core/path/peer_window.h"
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 #define FLOW_ANSWERS 64u /* answers that may wait to be sent; the engine ignores more probes between two sends */
 #define FLOW_ANSWER_SLOTS (2 * FLOW_ANSWERS) /* twice as many: a batch still points to the av of the answers in it */
@@ -55,6 +55,8 @@ void datagram_flow_table_init(struct datagram_flow_table *t, const struct engine
 /* Packets of so many bytes in all were put into a batch for p. av: the destination. */
 void datagram_flow_charge(struct datagram_flow_table *t, struct peer_window *p, const struct av *av, uint64_t cost,
                           uint64_t now);
+/* Has the packet for PROBE_QPN the form of one between Pumice devices? */
+bool datagram_flow_is_own(const struct pkt *p);
 /* Takes in a packet for PROBE_QPN. False: the packet is no valid probe. */
 bool datagram_flow_rx(struct datagram_flow_table *t, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
 /* Appends the probes and answers that are due. False: the batch is full. */
@@ -65,6 +67,9 @@ void datagram_flow_expire(struct datagram_flow_table *t, struct peer_window *p, 
 /* See engine_check and engine_pop_check. */
 int datagram_flow_check(struct datagram_flow_table *t, const struct av *av, uint32_t size, uint32_t sequence,
                         uint64_t token);
+/* Lets the next batch carry a probe that asks what the device at an address can do (peer_features.h). -EAGAIN: too many
+ * wait. */
+int datagram_flow_ask_features(struct datagram_flow_table *t, const struct av *av, uint32_t sequence, uint64_t token);
 bool datagram_flow_pop_check(struct datagram_flow_table *t, struct check *c);
 
 #endif

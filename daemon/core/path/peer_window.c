@@ -76,6 +76,7 @@ struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t 
     p->inflight = 0;
     list_init(&p->waiting);
     congestion_init(&p->congestion, t->cfg);
+    p->features = (struct peer_features){0};
     init_flow(&p->flow, gid);
     list_init(&p->bucket);
     list_append(&t->bucket[bucket_of(gid)], &p->bucket);
@@ -85,6 +86,8 @@ struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t 
 struct peer_window *peer_window_get(struct peer_window_table *t, const uint8_t gid[16])
 {
     struct peer_window *p = peer_window_find(t, gid);
+    if (p->users == 0)
+        p->features = (struct peer_features){0};
     if (p->users++ == 0 && p->congestion.timer.when == NEVER)
         congestion_init(&p->congestion, t->cfg);
     return p;

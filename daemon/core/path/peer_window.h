@@ -11,6 +11,7 @@
 #include "daemon/core/base/timer_wheel.h"
 #include "daemon/core/base/types.h"
 #include "daemon/core/path/congestion.h"
+#include "daemon/core/path/peer_features.h"
 
 /* Bytes of a socket's buffer that a packet takes beside its payload: headers and the kernel's bookkeeping. */
 #define PACKET_OVERHEAD 256u
@@ -45,6 +46,7 @@ struct peer_window {
     uint64_t inflight; /* bytes sent to the socket of the address, or requested from it, and not answered */
     struct list_node waiting; /* QPs that wait for room: sched_entity.waiting */
     struct congestion congestion; /* of its connected QPs */
+    struct peer_features features; /* of its device */
     struct datagram_flow flow; /* of the bytes in flight that are never acknowledged */
 };
 struct peer_window_table {
@@ -64,7 +66,8 @@ void peer_window_table_init(struct peer_window_table *t, const struct engine_con
 struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t gid[16]);
 /* As peer_window_find, but never gives the address a new entry. NULL: the address has none. */
 struct peer_window *peer_window_lookup(const struct peer_window_table *t, const uint8_t gid[16]);
-/* As peer_window_find, and adds a user. The first user starts with a new congestion window. */
+/* As peer_window_find, and adds a user. The first user starts with a new congestion window, and with a device that may
+ * be another one than before. */
 struct peer_window *peer_window_get(struct peer_window_table *t, const uint8_t gid[16]);
 /* Removes a user. */
 void peer_window_put(struct peer_window *p);

@@ -6,6 +6,7 @@
 #include "daemon/core/base/config.h"
 #include "daemon/core/base/mem_ops.h"
 #include "daemon/core/base/owner_ops.h"
+#include "daemon/core/base/reorder.h"
 #include "daemon/core/base/report.h"
 #include "daemon/core/base/scheduler.h"
 #include "daemon/core/base/timer_wheel.h"
@@ -26,6 +27,7 @@ struct engine {
     struct owner_calls owner;
     struct key_table keys;
     struct read_copies copies;
+    struct reorder_pool reorder; /* no slots unless cfg.selective */
     struct qp **qps; /* by qpn & qp_mask */
     uint32_t qp_mask, qp_count, next_qpn;
     struct srq **srqs; /* by number & srq_mask */

@@ -89,6 +89,21 @@ static inline void qp_count_op(struct qp *qp, enum cntr_op op, bool ok, uint64_t
         comp_cntr_add(qp->cntr[op], &qp->e->changed_cntrs, ok, bytes);
 }
 
+/* Cost of packets [from, to) of a request, for windows: their payload and PACKET_OVERHEAD for each. */
+static inline uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
+{
+    uint64_t end = (uint64_t)to * qp->mtu;
+    if (end > w->length)
+        end = w->length;
+    return end - (uint64_t)from * qp->mtu + (uint64_t)(to - from) * PACKET_OVERHEAD;
+}
+
+/* Cost of a full packet. */
+static inline uint64_t req_packet_cost(const struct qp *qp)
+{
+    return qp->mtu + PACKET_OVERHEAD;
+}
+
 /* More bytes of the QP are in flight to its peer. Connected QPs only. */
 static inline void qp_charge(struct qp *qp, uint64_t cost)
 {

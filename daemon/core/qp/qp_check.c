@@ -35,7 +35,8 @@ static uint64_t packet_cost(const struct qp *qp, const struct send_wqe *w, uint3
     return cost;
 }
 
-/* The cost of the packets [una_psn, next_psn) is the count of the bytes in flight. */
+/* The cost of the packets [una_psn, next_psn) is the count of the bytes in flight, without those that are known to have
+ * arrived or to be lost. */
 static void check_inflight(const struct qp *qp)
 {
     const struct requester *r = &qp->req;
@@ -54,7 +55,7 @@ static void check_inflight(const struct qp *qp)
         at = psn_add(w->first_psn, to);
     }
     assert(at == r->next_psn);
-    assert(cost == r->inflight);
+    assert(cost == r->inflight + r->board.arrived + r->board.lost);
 }
 
 static void check_credits(const struct requester *r)
@@ -82,6 +83,8 @@ static void check_requester(const struct qp *qp)
         return;
     }
     check_inflight(qp);
+    assert(r->board.count == 0 || r->next_psn == r->sent_psn);
+    assert(r->board.count || (r->board.arrived == 0 && r->board.lost == 0 && !r->board.due));
     check_credits(r);
     assert(qp->peer);
     assert(qp->peer->congestion.cwnd > 0 && qp->peer->congestion.cwnd <= qp->e->cfg.peer_window_bytes);
@@ -96,6 +99,20 @@ static void check_offload(const struct requester *r)
     }
     assert(queued == r->offload_queued);
     assert(reads == r->offload_reads);
+}
+
+/* What is held is in order, and nothing of it could be carried out. */
+static void check_held(const struct qp *qp)
+{
+    const struct reorder_queue *q = &qp->resp.held;
+    uint32_t n = 0, at = qp->resp.epsn;
+    for (const struct list_node *l = q->packets.next; l != &q->packets; l = l->next) {
+        const struct held_packet *h = list_entry(l, struct held_packet, link);
+        assert(n++ ? psn_diff(h->p.psn, at) >= 0 : psn_diff(h->p.psn, at) > 0);
+        at = h->end;
+    }
+    assert(n == q->count);
+    assert(n == 0 || (qp->attr.state >= QPS_RTR && qp->attr.state != QPS_ERR));
 }
 
 static void check_responder(const struct qp *qp)
@@ -116,6 +133,7 @@ static void check_responder(const struct qp *qp)
     assert(again == r->res_again);
     assert(unread == r->res_unread);
     assert(queue_used(&r->rq) <= r->rq.depth);
+    check_held(qp);
     if (!qp_has_rq(qp))
         assert(list_empty(&r->taker) == (queue_used(&r->rq) == 0));
     assert(r->message == 0 || r->message == OP_IS_SEND || r->message == OP_IS_WRITE);

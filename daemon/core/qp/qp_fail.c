@@ -27,8 +27,11 @@ void qp_fail(struct qp *qp)
     qp->req.flush_end = qp->req.sq.tail;
     qp->req.rnr_until = 0;
     stop_responder(qp);
+    reorder_clear(&qp->e->reorder, &qp->resp.held);
+    qp->resp.sack_pending = false;
     if (qp->peer)
         qp_release(qp, qp->req.inflight);
+    scoreboard_clear(&qp->req.board);
     sched_stop_waiting(&qp->sched);
     qp_schedule(qp);
 }

@@ -8,6 +8,7 @@
 #include "daemon/core/base/psn.h"
 #include "daemon/core/base/types.h"
 #include "daemon/core/base/wqe_queue.h"
+#include "wire/pumice/sack.h"
 
 struct tm_entry;
 
@@ -87,6 +88,7 @@ enum retrans_cause {
     RETRANS_PROBE,
     RETRANS_TIMEOUT,
     RETRANS_RNR,
+    RETRANS_SELECTIVE, /* SACK */
 };
 struct rd_credit { /* an outstanding READ request, atomic, ATOMIC WRITE or FLUSH */
     uint32_t first, end; /* PSNs of its responses, end exclusive */
@@ -110,6 +112,26 @@ struct req_credits {
     uint64_t wait_until; /* end of the wait for a credit, ns; 0: the QP does not wait, or something is in flight */
 };
 
+/* A gap that the responder has reported by a SACK: packets [start, end) are missing. */
+struct missing_range {
+    uint32_t start, end; /* PSNs */
+    uint32_t next; /* the next packet of it to be sent again, as long as `due` */
+    uint32_t mark; /* sent_psn when it was sent again: if a later packet has arrived, it was lost again */
+    bool due; /* it is to be sent again */
+    bool repeated; /* it was sent again: mark is valid */
+};
+/* What the responder has received beyond the first missing packet. The packets in [range[0].start, end) that are in no
+ * range have arrived. count 0: nothing is known. */
+struct scoreboard {
+    uint32_t count;
+    uint32_t end; /* PSN */
+    uint64_t arrived; /* cost of the packets that have arrived … */
+    uint64_t lost; /* … and of those that are due: both are not part of requester.inflight */
+    uint64_t probed_at; /* fired_at of the last tail probe whose answer was used */
+    bool due; /* some range is */
+    struct missing_range *range; /* [SACK_GAPS_MOST] */
+};
+
 /* Indexes of the send queue, in order: sq.head <= una <= cur <= unsent <= sq.tail.
  *   [head, una)   acknowledged; their completions wait for room
  *   una           holds the oldest unacknowledged PSN
@@ -125,7 +147,8 @@ struct requester {
     uint32_t sent_psn; /* the first PSN that was never sent */
     uint32_t unsent_psn; /* the first PSN that no request has */
     uint32_t flush_end; /* requests before this index that are still in the queue are to be flushed */
-    uint64_t inflight; /* cost of the packets [una_psn, next_psn) */
+    uint64_t inflight; /* cost of the packets [una_psn, next_psn), without board.arrived and board.lost */
+    struct scoreboard board; /* empty while next_psn is before sent_psn: going back forgets it */
 
     struct rd_credit *rd; /* ring of ENGINE_MAX_RD_ATOMIC */
     uint32_t rd_head, rd_count;
@@ -160,15 +183,23 @@ struct requester {
     uint32_t atomic_count; /* free-running index of its next slot */
 };
 
+/* To be called when the QP counts nothing as in flight any more. */
+static inline void scoreboard_clear(struct scoreboard *b)
+{
+    b->count = 0;
+    b->arrived = b->lost = 0;
+    b->due = false;
+}
+
 static inline struct send_wqe *req_wqe(const struct requester *r, uint32_t index)
 {
     return queue_at(&r->sq, index);
 }
 /* Has the QP gone back because no answer came, and is there still none? Then it sends one packet and waits. (A loss that
- * a NAK reports at the same moment is an answer.) */
+ * a NAK or a SACK reports at the same moment is an answer.) */
 static inline bool req_is_unanswered(const struct requester *r)
 {
-    return r->probes && r->rewound_at == r->fired_at && r->cause != RETRANS_FAST;
+    return r->probes && r->rewound_at == r->fired_at && r->cause != RETRANS_FAST && r->cause != RETRANS_SELECTIVE;
 }
 /* Do requests wait to be flushed? In ERR and SQE all requests do. */
 static inline bool req_is_flushing(const struct requester *r)

@@ -5,6 +5,7 @@
 #define PUMICE_DAEMON_CORE_QP_RESPONDER_STATE_H
 
 #include "daemon/core/base/list.h"
+#include "daemon/core/base/reorder.h"
 #include "daemon/core/base/wqe_queue.h"
 #include "daemon/core/qp/requester_state.h"
 #include "daemon/core/tm/types.h"
@@ -47,6 +48,10 @@ struct responder {
     uint8_t message; /* operation under way: 0, OP_IS_SEND or OP_IS_WRITE */
     bool nak_sent; /* a sequence or RNR NAK was sent for epsn, which has not come since */
     bool nak_quiet; /* the sender knows that it has to go back: the responder sends no other NAK */
+    struct reorder_queue held; /* requests behind epsn, if the peer understands SACKs */
+    bool sack_pending; /* a SACK is to be sent, unless nothing is missing any more */
+    bool dropped; /* since the last SACK, requests were dropped because there was no room for them … */
+    uint32_t dropped_end; /* … all of them before this PSN */
     uint32_t nak_last; /* PSN of the last packet that was out of sequence */
     bool ack_pending;
     bool ack_of_receive; /* the ACK that is due is for a message that took a receive request */
@@ -87,18 +92,19 @@ struct responder {
 struct rd_atomic {
     struct rd_credit rd[ENGINE_MAX_RD_ATOMIC];
     uint64_t atomic_result[ENGINE_MAX_RD_ATOMIC];
+    struct missing_range missing[SACK_GAPS_MOST];
     struct resource res[ENGINE_MAX_RD_ATOMIC];
 };
 
-/* Is a response, a NAK or an ACK to be sent? */
+/* Is a response, a NAK, a SACK or an ACK to be sent? */
 static inline bool resp_has_work(const struct responder *r)
 {
-    return r->res_pending || r->nak || r->ack_pending;
+    return r->res_pending || r->nak || r->sack_pending || r->ack_pending;
 }
 /* Is more than a plain ACK to be sent? */
 static inline bool resp_is_urgent(const struct responder *r)
 {
-    return r->res_pending || r->nak;
+    return r->res_pending || r->nak || r->sack_pending;
 }
 /* An ACK or NAK is due now, unless one was due before. */
 static inline void resp_ack_is_due(struct responder *r, uint64_t now)

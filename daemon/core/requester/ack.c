@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/requester/ack.h"
 
+#include <string.h>
+
+#include "daemon/core/base/rx_meta.h"
 #include "daemon/core/memory/sge_iter.h"
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/qp.h"
@@ -9,7 +12,10 @@
 #include "daemon/core/requester/local_ops.h"
 #include "daemon/core/requester/retry.h"
 #include "daemon/core/requester/rtt.h"
+#include "daemon/core/requester/selective.h"
 #include "daemon/core/requester/window.h"
+#include "daemon/core/selective/scoreboard.h"
+#include "wire/pumice/sack.h"
 #include "wire/syndrome.h"
 
 static void bad_response(struct qp *qp, const struct pkt *p)
@@ -29,6 +35,9 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
         r->next_psn = r->una_psn;
         r->cur = r->una;
         released = r->inflight;
+        scoreboard_clear(&r->board);
+    } else if (__builtin_expect(r->board.count, 0)) {
+        released = scoreboard_progress(qp, released);
     }
     uint64_t inflight = qp->peer->inflight;
     qp_release(qp, released);
@@ -223,6 +232,31 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
     if (op_table[p->opcode].headers & OP_HAS_AETH && req_credits_received(qp, p))
         qp_schedule(qp);
     answered(qp, w, off, now);
+}
+
+/* Is the SACK from the QP that the requester is connected to? */
+static bool is_from_peer(const struct qp *qp, const struct sack *s, const struct rx_meta *meta)
+{
+    return qp_is_reliable(qp) && qp->type != QPT_XRC_RECV && qp->attr.dest_qpn == s->responder &&
+           memcmp(meta->src_gid, qp->attr.av.dgid, 16) == 0 &&
+           memcmp(meta->dst_gid, qp->e->cfg.gids[qp->attr.av.sgid_index], 16) == 0;
+}
+
+/* While the QP goes back, it sends everything again, so only the expected PSN is news. */
+bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta, uint64_t now)
+{
+    struct requester *r = &qp->req;
+    if (!is_from_peer(qp, s, meta) || (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD))
+        return false;
+    if (psn_diff(s->expected, r->una_psn) < 0 || psn_diff(s->end, r->sent_psn) > 0) {
+        COUNT(qp, old_acks);
+        return true;
+    }
+    COUNT(qp, sacks_rcvd);
+    advance(qp, s->expected, now);
+    if (r->rnr_until == 0 && r->next_psn == r->sent_psn && r->una_psn != r->sent_psn)
+        selective_report(qp, s, now);
+    return true;
 }
 
 void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)

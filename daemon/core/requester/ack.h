@@ -3,12 +3,17 @@
 #ifndef PUMICE_DAEMON_CORE_REQUESTER_ACK_H
 #define PUMICE_DAEMON_CORE_REQUESTER_ACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pkt;
 struct qp;
+struct rx_meta;
+struct sack;
 
 /* Takes in a response packet. */
 void req_rx(struct qp *qp, const struct pkt *p, uint64_t now);
+/* Takes in a SACK that is addressed to the QP. False: it does not come from its peer. */
+bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta, uint64_t now);
 
 #endif

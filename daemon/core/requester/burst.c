@@ -135,6 +135,9 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
         case RETRANS_FAST:
             COUNT(qp, fast_retrans);
             break;
+        case RETRANS_SELECTIVE:
+            COUNT(qp, selective_retrans);
+            break;
         case RETRANS_PROBE:
             COUNT(qp, probe_retrans);
             break;

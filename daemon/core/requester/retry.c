@@ -6,6 +6,7 @@
 #include "daemon/core/requester/failure.h"
 #include "daemon/core/requester/rtt.h"
 #include "daemon/core/requester/window.h"
+#include "daemon/core/selective/scoreboard.h"
 
 #define PROBE_UNKNOWN_NS 1000000u /* before a round trip was measured */
 #define PROBE_MAX_NS 1000000000ull /* the wait does not double beyond this */
@@ -190,6 +191,7 @@ void req_rewind(struct qp *qp, uint32_t psn)
     struct requester *r = &qp->req;
     uint64_t inflight = 0;
     uint32_t at = r->una_psn;
+    scoreboard_forget(qp);
     r->cur = r->una;
     while (r->cur != r->unsent) {
         const struct send_wqe *w = req_wqe(r, r->cur);

@@ -7,6 +7,7 @@
 #include "daemon/core/requester/credits.h"
 #include "daemon/core/requester/local_ops.h"
 #include "daemon/core/requester/retry.h"
+#include "daemon/core/requester/selective.h"
 #include "daemon/core/requester/window.h"
 
 /* --- choose: which request is next ------------------------------------------------------------ */
@@ -275,8 +276,9 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
         return TX_FULL;
     enum tx_result result = TX_DONE;
     struct send_wqe *w;
-    while ((w = advance(qp, now)) != NULL && send_run(&s, w, &result))
-        ;
+    if (!r->board.due || selective_send(&s, &result))
+        while ((w = advance(qp, now)) != NULL && send_run(&s, w, &result))
+            ;
     burst_gather(&s);
     if (!qp_is_reliable(qp))
         done_when_sent(r);

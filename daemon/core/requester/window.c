@@ -219,6 +219,19 @@ uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off
     return n;
 }
 
+uint32_t req_window_allows_again(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want, uint64_t now)
+{
+    bool idle = qp->req.inflight == 0;
+    uint32_t n = congestion_is_free(&qp->peer->congestion, &qp->e->cfg) ? fits_peer(qp, w, off, want, now)
+                                                                        : fits_path(qp, w, off, want, now);
+    if (!wqe_is_read(w) || n == want || n == 0)
+        return n;
+    if (idle)
+        return want;
+    wait_for_peer(qp, qp->peer);
+    return 0;
+}
+
 bool req_window_full(const struct qp *qp)
 {
     const struct requester *r = &qp->req;

@@ -7,21 +7,6 @@
 #include "daemon/core/base/min.h"
 #include "daemon/core/qp/qp.h"
 
-/* Cost of packets [from, to) of a request, for windows: their payload and PACKET_OVERHEAD for each. */
-static inline uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
-{
-    uint64_t end = (uint64_t)to * qp->mtu;
-    if (end > w->length)
-        end = w->length;
-    return end - (uint64_t)from * qp->mtu + (uint64_t)(to - from) * PACKET_OVERHEAD;
-}
-
-/* Cost of a full packet. */
-static inline uint64_t req_packet_cost(const struct qp *qp)
-{
-    return qp->mtu + PACKET_OVERHEAD;
-}
-
 /* Packets of the READ chunk that holds packet off, from off to the chunk's end. The bounds of chunks do not change while
  * packets are outstanding. So a repeated request never reaches beyond the first one's responses. */
 static inline uint32_t req_chunk_left(const struct send_wqe *w, uint32_t off)
@@ -40,6 +25,8 @@ struct peer_window *req_find_peer(struct qp *qp, const struct send_wqe *w);
 /* How many of the packets [off, off + want) of a request the windows let through now. 0: none; the QP becomes ready
  * when that changes. */
 uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want, uint64_t now);
+/* The same for packets that are sent again alone: they are within the own window already. */
+uint32_t req_window_allows_again(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want, uint64_t now);
 /* Is it only its own window that keeps the QP from sending? */
 bool req_window_full(const struct qp *qp);
 

@@ -11,6 +11,7 @@
 #include "daemon/core/responder/read_first.h"
 #include "daemon/core/responder/recv_queue.h"
 #include "daemon/core/responder/srq.h"
+#include "daemon/core/selective/held_requests.h"
 #include "wire/syndrome.h"
 
 /* The consequences of a verdict (IBA 9.7.4.1.6, table 58; class B to F errors). */
@@ -174,6 +175,36 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
     resp_established(qp);
 }
 
+/* The expected packet. */
+static void in_sequence(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    enum rx_verdict v = read_first(qp, p) ? resp_execute(qp, p, now) : V_DROP;
+    if (v == V_OK) {
+        accepted(qp, p, now);
+    } else if (v == V_DROP) {
+        /* Send no NAK here or for the following packets: the sender would retransmit in a loop while there is no room. */
+        qp->resp.nak_sent = qp->resp.nak_quiet = true;
+    } else {
+        refuse(qp, p, v, now);
+    }
+}
+
+/* The expected packet has come: takes in those that were held behind it. One that can't be carried out now is dropped, and
+ * the sender comes back to it. */
+static void take_held(struct qp *qp, uint64_t now)
+{
+    struct responder *r = &qp->resp;
+    while (r->held.count) {
+        const struct pkt *p = &reorder_first(&r->held)->p;
+        int32_t ahead = psn_diff(p->psn, r->epsn);
+        if (ahead > 0)
+            return;
+        reorder_drop_first(&qp->e->reorder, &r->held);
+        if (ahead == 0)
+            in_sequence(qp, p, now);
+    }
+}
+
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     int32_t ahead = psn_diff(p->psn, qp->resp.epsn);
@@ -181,20 +212,14 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         COUNT(qp, rx_bad_psn);
         report_drop_qp(qp, DROP_PSN, p);
     } else if (ahead > 0) {
-        out_of_sequence(qp, p);
+        if (!resp_hold(qp, p, now))
+            out_of_sequence(qp, p);
     } else if (ahead < 0) {
         duplicate(qp, p);
     } else {
-        enum rx_verdict v = read_first(qp, p) ? resp_execute(qp, p, now) : V_DROP;
-        if (v == V_OK) {
-            accepted(qp, p, now);
-        } else if (v == V_DROP) {
-            /* Send no NAK here or for the following packets: the sender would retransmit in a loop while there is no
-             * room. */
-            qp->resp.nak_sent = qp->resp.nak_quiet = true;
-        } else {
-            refuse(qp, p, v, now);
-        }
+        in_sequence(qp, p, now);
+        if (__builtin_expect(qp->resp.held.count, 0))
+            take_held(qp, now);
     }
     resp_ack_is_due(&qp->resp, now);
     if (resp_has_work(&qp->resp))

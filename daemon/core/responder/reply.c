@@ -7,6 +7,7 @@
 #include "daemon/core/qp/resource.h"
 #include "daemon/core/responder/read_first.h"
 #include "daemon/core/responder/recv_queue.h"
+#include "daemon/core/selective/held_requests.h"
 #include "wire/syndrome.h"
 
 static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, uint8_t credits, uint32_t psn,
@@ -201,6 +202,8 @@ enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
     struct responder *r = &qp->resp;
     if (qp->attr.state < QPS_RTR)
         return TX_DONE;
+    if (r->sack_pending && !resp_send_sack(qp, b))
+        return TX_FULL;
     if (r->res_pending) {
         struct resource *res = resp_resource(r, r->res_first); /* in the order of PSNs */
         bool atomic = res->operation == OP_CMP_SWAP || res->operation == OP_FETCH_ADD;

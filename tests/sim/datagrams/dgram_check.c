@@ -3,7 +3,7 @@
 #include "tests/sim/sim.h"
 #include "wire/gid.h"
 #include "wire/grh.h"
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 #include <string.h>
 
@@ -258,7 +258,9 @@ bool dgram_observe(struct host *h, const struct tx_pkt *t, const struct pkt *p)
     if (t->src_qpn == PROBE_QPN) {
         sim_require(s,
                     p->opcode == (OP_SERVICE_UD | OP_SEND_ONLY) && p->dest_qpn == PROBE_QPN && !p->ackreq &&
-                        p->deth.qkey == PROBE_QKEY && probe_decode(p->payload, p->payload_len, &probe),
+                        p->deth.qkey == PROBE_QKEY,
+                    "host %d: no probe and no SACK", h->index);
+        sim_require(s, observe_sack(h, p) || probe_decode(p->payload, p->payload_len, &probe),
                     "host %d: a flow probe that is none", h->index);
         sim_require(s, !gid_is_multicast(t->av->dgid), "host %d: a probe to a group", h->index);
         return true;

@@ -2,7 +2,7 @@
 /* SRQs: their users, and a model of the receive that each message takes.
  *
  * pool_rx passes packets to a QP with a pool into the engine one by one and observes it. The expected PSN before and
- * after shows whether the packet was accepted, and so whether its message has taken a receive: the oldest one. The
+ * after shows which packets were accepted, and so which messages have taken a receive: the oldest one. The
  * results of the engine must agree with this model: completions, RNR NAKs, limit events, and the number of receives
  * left. */
 #include "tests/sim/sim.h"
@@ -392,23 +392,26 @@ void pool_rx(struct host *h, const struct pkt *k, const struct rx_meta *meta)
         return;
     }
     qp_info(e->qp, &after);
-    bool rnr = after.counters.send_rnr_err != before.counters.send_rnr_err;
-    if (after.epsn == before.epsn && !rnr) {
-        return;
+    uint32_t end = psn_rel(e->peer, after.epsn);
+    struct op *o = NULL;
+    bool last = true;
+    /* A packet that fills a gap lets those behind it pass, too. */
+    for (uint32_t rel = psn_rel(e->peer, before.epsn); rel < end; rel++) {
+        o = op_at(e->peer, rel);
+        sim_require(s, o, "end %d: accepts PSN %u, which was never sent", e->index, rel);
+        bool first = rel == o->rel, write = o->opcode == WR_RDMA_WRITE_WITH_IMM;
+        last = rel + 1 == o->rel + o->npsn;
+        if (op_takes_recv(o->opcode) && (write ? last : first)) {
+            taken(e, o, last);
+        }
     }
-    struct op *o = op_at(e->peer, psn_rel(e->peer, before.epsn));
-    sim_require(s, o, "end %d: accepts PSN %u, which was never sent", e->index, before.epsn);
-    if (rnr) {
+    if (after.counters.send_rnr_err != before.counters.send_rnr_err) {
+        o = op_at(e->peer, end);
+        sim_require(s, o, "end %d: refuses PSN %u, which was never sent", e->index, end);
         refused(e, o);
         return;
     }
-    uint32_t at = psn_rel(e->peer, before.epsn) - o->rel;
-    bool first = at == 0, last = at + 1 == o->npsn;
-    bool write = o->opcode == WR_RDMA_WRITE_WITH_IMM;
-    if (op_takes_recv(o->opcode) && (write ? last : first)) {
-        taken(e, o, last);
-    }
-    if (e->resets && !last && o->recv >= 0 && prng_chance(&s->rng, 300)) {
+    if (o && e->resets && !last && o->recv >= 0 && prng_chance(&s->rng, 300)) {
         e->resets = false;
         uint64_t when = s->now + prng_range(&s->rng, 0, 2 * US);
         evq_push(&s->events, (struct timed){.at = when, .kind = EV_STEP, .n = e->index, .v = STEP_RESET});

@@ -4,6 +4,7 @@
  * right form. */
 #include "tests/sim/sim.h"
 
+#include "wire/pumice/sack.h"
 #include "wire/syndrome.h"
 
 #include <string.h>
@@ -451,6 +452,26 @@ static void check_atomic_response(const struct view *v)
     check_msn(v, messages_before(q, rel + 1));
     check_answered(v, o->rel);
     o->answered = 1;
+}
+
+/* A SACK is for a peer that understands it, and names as missing only what follows the expected packet and was sent. */
+bool observe_sack(struct host *h, const struct pkt *p)
+{
+    struct sim *s = h->sim;
+    struct sack k;
+    if (!sack_decode(p->payload, p->payload_len, &k)) {
+        return false;
+    }
+    struct end *e = sender_of(h, k.responder), *q = e->peer;
+    sim_require(s, h->cfg.selective && s->host[q->host].cfg.selective, "end %d: a SACK, which nobody expects",
+                e->index);
+    sim_require(s, k.requester == q->qpn && !e->closed && !e->left, "end %d: a SACK for QP %u", e->index, k.requester);
+    if (!e->rogue && !q->rogue) {
+        sim_require(s, psn_rel(q, k.expected) == epsn_rel(e), "end %d: a SACK from PSN %u", e->index, k.expected);
+        sim_require(s, psn_rel(q, k.end) <= q->rel_new, "end %d: a SACK up to PSN %u, which was never sent", e->index,
+                    k.end);
+    }
+    return true;
 }
 
 void observe_tx(struct host *h, const struct tx_pkt *t, const uint8_t *bytes, const struct pkt *p)

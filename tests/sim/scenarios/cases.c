@@ -107,6 +107,38 @@ const struct sim_case sim_cases[] = {
      .forged = 500, .psn = 0xfffffc, .op[0] = {{WR_SEND, SIGNALED, 1500}, {WR_RDMA_READ, SIGNALED, 900}, {WR_SEND, SIGNALED, 700}},
      .count = {COUNT(send_seq_err, 0, 0)}},
 
+    /* --- selective retransmission ------------------------------------------------------------------ */
+    {.name = "selective", .about = "a middle packet is lost: only it is sent again, after a round trip", .selective = 3, .sacks_known = true,
+     .op[0] = {{WR_SEND, SIGNALED, 2000}}, .net = DROP(OP_SEND_MIDDLE, 0, 2, 2), .done_most = 60 * US,
+     .count = {COUNT(sent_pkts, 10, 10), COUNT(selective_retrans, 1, 1), COUNT(send_seq_err, 0, 0), COUNT(fast_retrans, 0, 0)}},
+    {.name = "selective-many", .about = "every third packet is lost: each is sent again once", .selective = 3, .sacks_known = true,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 7680}, {WR_SEND, SIGNALED, 10}}, .net = ONCE_MASK(0x9249249), .done_most = 90 * US,
+     .count = {COUNT(selective_retrans, 10, 18), COUNT(duplicate_request, 0, 0), COUNT(probe_retrans, 0, 0)}},
+    {.name = "selective-lost-again", .about = "the packet that is sent again is lost, too: a later one shows it", .selective = 3, .sacks_known = true,
+     .op[0] = {{WR_SEND, SIGNALED, 9000}, {WR_RDMA_WRITE, SIGNALED, 200000}}, .mtu_code = 5,
+     .net = DROP(OP_SEND_FIRST, 0, 1, 2), .done_most = 150 * US,
+     .count = {COUNT(send_seq_err, 0, 0), COUNT(probe_retrans, 0, 0), COUNT(selective_retrans, 2, 2), COUNT(duplicate_request, 0, 0)}},
+    {.name = "selective-reports", .about = "several reports of one gap come within a round trip: the packet is sent again once", .selective = 3,
+     .sacks_known = true, .op[0] = {{WR_SEND, SIGNALED, 9000}, {WR_RDMA_WRITE, SIGNALED, 200000}}, .mtu_code = 5,
+     .net = {.delay_ns = 10 * US, .rate = 2000000, .mask = 1, .mask_once = true}, .done_most = 250 * US,
+     .count = {COUNT(sacks_sent, 4, ANY), COUNT(selective_retrans, 1, 1), COUNT(duplicate_request, 0, 0)}},
+    {.name = "selective-lost-sack", .about = "the report is lost: the tail probe makes the responder repeat it", .selective = 3, .sacks_known = true,
+     .op[0] = {{WR_SEND, SIGNALED, 2000}}, .net = {.delay_ns = 10 * US, .mask = 1 << 2, .mask_once = true, .drop_opcode = OP_SERVICE_UD | OP_SEND_ONLY,
+      .drop_first = 1, .drop_last = 1}, .done_most = TIMEOUT_12 / 2,
+     .count = {COUNT(selective_retrans, 1, 1), COUNT(probe_retrans, 1, 1), COUNT(fast_retrans, 0, 0)}},
+    {.name = "selective-ask", .about = "the first gap gets a NAK, and a probe asks; the next gap gets a report", .selective = 3, .repeat = 60,
+     .op[0] = {{WR_SEND, SIGNALED, 2000}}, .net = {.delay_ns = 10 * US, .loss = 50}, .window_pkts = 10,
+     .count = {COUNT(send_seq_err, 1, 20), COUNT(sacks_sent, 2, ANY), COUNT(selective_retrans, 2, ANY), COUNT(timeout_retrans, 0, 0)}},
+    {.name = "selective-sender", .about = "the receiver does not understand it: all goes as before", .selective = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 2000}}, .net = DROP(OP_SEND_MIDDLE, 0, 2, 2), .done_most = 150 * US,
+     .count = {COUNT(sacks_sent, 0, 0), COUNT(send_seq_err, 1, 1), COUNT(reordered_requests, 0, 0), COUNT(flow_answers_sent, 0, 0)}},
+    {.name = "selective-receiver", .about = "the sender does not understand it: it says so, and all goes as before", .selective = 2, .repeat = 4,
+     .op[0] = {{WR_SEND, SIGNALED, 2000}}, .net = {.delay_ns = 10 * US, .loss = 50},
+     .count = {COUNT(sacks_sent, 0, 0), COUNT(send_seq_err, 1, ANY), COUNT(reordered_requests, 0, 0), COUNT(flow_answers_sent, 1, 1)}},
+    {.name = "selective-reorder", .about = "packets that come late cost a packet each, not a window", .selective = 3, .sacks_known = true, .repeat = 6,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .net = {.delay_ns = 10 * US, .reorder = 50, .reorder_ns = 10 * US}, .done_most = 5 * MS,
+     .count = {COUNT(reordered_requests, 10, ANY), COUNT(fast_retrans, 0, 0), COUNT(timeout_retrans, 0, 0)}},
+
     /* --- receiver not ready ------------------------------------------------------------------------ */
     {.name = "rnr-then-success", .about = "the receive comes after 3 ms; the timer is 0.64 ms",
      .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}, .recv_at = 3 * MS, .done_least = 3 * MS, .done_most = 4 * MS,
@@ -311,7 +343,7 @@ const size_t sim_case_count = sizeof sim_cases / sizeof sim_cases[0];
 
 /* --- from a case to an exchange ---------------------------------------------------------------- */
 
-static void setup_hosts(struct sim *s, const struct sim_case *c)
+static void setup_hosts(struct sim *s, const struct sim_case *c, bool selective)
 {
     for (int i = 0; i < s->sc.nhosts; i++) {
         struct engine_config *g = &s->host[i].cfg;
@@ -321,6 +353,8 @@ static void setup_hosts(struct sim *s, const struct sim_case *c)
         g->completion_slots = c->completion_slots ? c->completion_slots : g->completion_slots;
         g->ecn = c->ecn;
         g->e2e_credits = c->credits >> i & 1;
+        g->selective = selective || (c->selective >> i & 1);
+        g->selective_assumed = selective || c->sacks_known;
     }
 }
 
@@ -414,7 +448,7 @@ uint64_t case_mask(const struct sim_case *c, uint64_t variant, uint32_t base_pac
     return variant <= n ? (uint64_t)1 << (variant - 1) : pair_mask(variant - 1 - n, n);
 }
 
-void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask)
+void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask, bool selective)
 {
     scenario_defaults(s, 1000 + (uint64_t)(c - sim_cases));
     s->sc.name = c->name;
@@ -424,7 +458,7 @@ void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask)
     s->sc.poll_ns = c->poll_ns;
     s->sc.poll_max = c->poll_max ? c->poll_max : 100;
     setup_net(s, c, mask);
-    setup_hosts(s, c);
+    setup_hosts(s, c, selective);
     if (c->srq || c->xrc) {
         pool_script(s, c->xrc);
     }

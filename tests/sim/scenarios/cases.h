@@ -51,6 +51,8 @@ struct sim_case {
     uint32_t window_pkts, peer_window, completion_slots, poll_max; /* 0: default */
     uint64_t crowd_timeout, poll_ns; /* 0: default */
     bool ecn; /* both ends */
+    uint8_t selective; /* bit n: end n understands selective acknowledgements, and asks its peer at the first gap */
+    bool sacks_known; /* … but it knows that its peer does */
     uint8_t credits; /* bit n: end n uses end-to-end credits */
     uint32_t forged; /* per mille of packets that are also sent with a PSN far away */
     bool defer, loopback, refill, may_exhaust;
@@ -69,8 +71,8 @@ extern const size_t sim_case_count;
 uint64_t case_variants(const struct sim_case *c, uint32_t base_packets);
 /* The loss mask of one exchange; 0: only the faults in the table. */
 uint64_t case_mask(const struct sim_case *c, uint64_t variant, uint32_t base_packets);
-/* Sets up the exchange with this mask. */
-void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask);
+/* Sets up the exchange with this mask. selective: both ends know that they understand selective acknowledgements. */
+void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask, bool selective);
 /* Checks the table's assertions after the exchange. Returns 0, or -1 with s->failure set. */
 int case_check(struct sim *s, const struct sim_case *c, uint64_t mask);
 

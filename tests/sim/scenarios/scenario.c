@@ -122,6 +122,8 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     c->crowd_timeout_ns = c->min_timeout_ns == 4 * MS ? 10 * MS : 0;
     c->read_copy_bytes = (uint32_t)prng_pick(r, 0, 300, 5000, READ_COPIES);
     c->e2e_credits = prng_chance(r, 400);
+    c->selective = prng_chance(r, 750);
+    c->reorder_bytes = (uint32_t)prng_pick(r, 5000, 20000, 140000, 140000);
     c->max_resends = (uint32_t)prng_pick(r, 0, 1, 3, 16);
     c->burst_bytes = (uint32_t)prng_pick(r, 4096, 4096, 16384, 61440);
     c->active_mtu = (uint8_t)prng_range(r, s->sc.mtu_code, 5);
@@ -395,6 +397,13 @@ void scenario_draw(struct sim *s)
         s->sc.limit_ns +=
             s->host[i].cfg.e2e_credits ? 20ull * S_NS : 0; /* a wait for a credit may take half a second */
     }
+    bool all = true;
+    for (int i = 0; i < s->sc.nhosts; i++) {
+        all = all && s->host[i].cfg.selective;
+    }
+    for (int i = 0; i < s->sc.nhosts; i++) {
+        s->host[i].cfg.selective_assumed = all && s->sc.seed % 4 < 2; /* the others ask at the first gap */
+    }
     draw_ends(s, kind);
     draw_work(s, kind);
     s->sc.dgrams = kind == KIND_PLANT || kind == KIND_PLANT_LOSSY ? 0 : 350;
@@ -422,6 +431,7 @@ void scenario_defaults(struct sim *s, uint64_t seed)
         h->cfg.completion_slots = 256;
         h->cfg.active_mtu = 5;
         h->cfg.read_copy_bytes = READ_COPIES;
+        h->cfg.reorder_bytes = 400000;
         h->txcap = 131072;
         host_addresses(h);
         struct end *e = &s->end[i];

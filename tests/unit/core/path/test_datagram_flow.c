@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Flow control for UC and UD, which have no acknowledgements. */
 #include "tests/unit/core/core_fixture.h"
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 #define WINDOW 65536u
 #define WAIT 1000000u /* ns */

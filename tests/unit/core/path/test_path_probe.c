@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "tests/unit/core/core_fixture.h"
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 #define TOKEN 0x1122334455667788u
 

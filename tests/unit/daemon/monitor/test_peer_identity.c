@@ -5,7 +5,7 @@
 #include "daemon/monitor/peer_identity.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 #include "wire/pkt.h"
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 #define TRY (250 * NS_PER_MS)
 

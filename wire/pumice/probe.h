@@ -11,12 +11,13 @@
  * An answer of version 1 also says how the device sends: every packet leaves from UDP port 4791, and its ICRC covers the
  * IP ID that is the packet's index in its GSO send, below 64. The flag 1 of an answer says that the BTH of each packet
  * has this ID (bth_icrc_id). Other devices drop packets in its name that differ (monitor/peer_identity.h). A device that
- * sends in another way must use another version. The other flags are reserved: sent as 0, and ignored.
+ * sends in another way must use another version. The flag 2 of an answer says that the device understands selective
+ * acknowledgements (wire/pumice/sack.h). The other flags are reserved: sent as 0, and ignored.
  *
  * All fields are in network byte order. An answer has the sequence, size and token of its probe and no padding, so it
  * is never longer than the probe. */
-#ifndef PUMICE_WIRE_PROBE_H
-#define PUMICE_WIRE_PROBE_H
+#ifndef PUMICE_WIRE_PUMICE_PROBE_H
+#define PUMICE_WIRE_PUMICE_PROBE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,11 +33,13 @@ enum probe_kind {
 enum probe_purpose {
     PROBE_FLOW = 0, /* asks which datagrams the receiver has read */
     PROBE_CHECK = 1, /* asks whether a packet of this size arrives */
+    PROBE_FEATURES = 2, /* asks what the other device can do: the flags of its answer say it */
 };
 struct probe {
     uint8_t kind; /* enum probe_kind */
     uint8_t purpose; /* enum probe_purpose; a device also answers other values */
     bool icrc_ids; /* of an answer: the device's packets have their bth_icrc_id */
+    bool sacks; /* of an answer: the device understands selective acknowledgements */
     uint32_t sequence; /* chosen by the sender of the probe */
     uint32_t size; /* of the probe's payload: PROBE_LEN … the path MTU */
     uint64_t token; /* chosen by the sender of the probe */

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 static const struct probe full = {
     .kind = PROBE_ASK, .purpose = PROBE_CHECK, .sequence = 0xfedcba98, .size = 4096, .token = 0x0123456789abcdef};
@@ -11,10 +11,11 @@ static const struct probe full = {
 Test(probe, a_written_probe_is_read_back)
 {
     static const struct probe cases[] = {
-        {PROBE_ASK, PROBE_FLOW, false, 0, PROBE_LEN, 0},
-        {PROBE_ASK, PROBE_CHECK, false, UINT32_MAX, 1024, UINT64_MAX},
-        {PROBE_ANSWER, PROBE_CHECK, true, 1, 4096, 1ull << 63},
-        {PROBE_ANSWER, 200, false, 0x80000000, UINT32_MAX, 77},
+        {PROBE_ASK, PROBE_FLOW, false, false, 0, PROBE_LEN, 0},
+        {PROBE_ASK, PROBE_CHECK, false, false, UINT32_MAX, 1024, UINT64_MAX},
+        {PROBE_ANSWER, PROBE_CHECK, true, false, 1, 4096, 1ull << 63},
+        {PROBE_ANSWER, PROBE_FEATURES, true, true, 1, PROBE_LEN, 5},
+        {PROBE_ANSWER, 200, false, true, 0x80000000, UINT32_MAX, 77},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint8_t bytes[4096 + 8] = {0};
@@ -28,6 +29,7 @@ Test(probe, a_written_probe_is_read_back)
         cr_assert(probe_decode(bytes, cases[i].kind == PROBE_ASK ? cases[i].size : PROBE_LEN, &got), "%zu", i);
         cr_expect(got.kind == cases[i].kind && got.purpose == cases[i].purpose);
         cr_expect_eq(got.icrc_ids, cases[i].icrc_ids);
+        cr_expect_eq(got.sacks, cases[i].sacks);
         cr_expect_eq(got.sequence, cases[i].sequence);
         cr_expect_eq(got.size, cases[i].size);
         cr_expect_eq(got.token, cases[i].token);
@@ -48,12 +50,12 @@ Test(probe, other_flags_are_ignored)
     uint8_t bytes[4096] = {0};
     struct probe got;
     probe_encode(&full, bytes);
-    bytes[7] = 0xfe;
+    bytes[7] = 0xfc;
     cr_assert(probe_decode(bytes, 4096, &got));
-    cr_expect_not(got.icrc_ids);
+    cr_expect_not(got.icrc_ids || got.sacks);
     bytes[7] = 0xff;
     cr_assert(probe_decode(bytes, 4096, &got));
-    cr_expect(got.icrc_ids);
+    cr_expect(got.icrc_ids && got.sacks);
 }
 
 Test(probe, packets_that_are_no_probes)

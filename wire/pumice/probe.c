@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "wire/probe.h"
+#include "wire/pumice/probe.h"
 
 #include "wire/bytes.h"
 
 #define MAGIC 0x504d4345u /* "PMCE" */
 #define VERSION 1u
 #define FLAG_ICRC_IDS 1u
+#define FLAG_SACKS 2u
 
 bool probe_decode(const uint8_t *payload, uint32_t len, struct probe *out)
 {
@@ -21,6 +22,7 @@ bool probe_decode(const uint8_t *payload, uint32_t len, struct probe *out)
     p = get_u8(p, &out->purpose);
     p = get_u8(p, &flags);
     out->icrc_ids = flags & FLAG_ICRC_IDS;
+    out->sacks = flags & FLAG_SACKS;
     p = get_be32(p, &out->sequence);
     p = get_be32(p, &out->size);
     get_be64(p, &out->token);
@@ -36,7 +38,7 @@ void probe_encode(const struct probe *probe, uint8_t *dst)
     p = put_u8(p, VERSION);
     p = put_u8(p, probe->kind);
     p = put_u8(p, probe->purpose);
-    p = put_u8(p, probe->icrc_ids ? FLAG_ICRC_IDS : 0);
+    p = put_u8(p, (uint8_t)((probe->icrc_ids ? FLAG_ICRC_IDS : 0) | (probe->sacks ? FLAG_SACKS : 0)));
     p = put_be32(p, probe->sequence);
     p = put_be32(p, probe->size);
     put_be64(p, probe->token);

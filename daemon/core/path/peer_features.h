@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the device at an address can do beyond the specification. The engine asks for it by a probe (wire/pumice/probe.h), but
+ * only when it matters: when a packet of the address is missing for the first time. So nothing is sent on paths that lose
+ * nothing. Devices that are no Pumice devices drop the probe, and count as devices without any features. */
+#ifndef PUMICE_DAEMON_CORE_PATH_PEER_FEATURES_H
+#define PUMICE_DAEMON_CORE_PATH_PEER_FEATURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/pumice/probe.h"
+
+struct peer_features {
+    bool sacks; /* it understands selective acknowledgements */
+    bool known; /* it has answered, or was asked in vain */
+    uint8_t tries; /* probes since then without an answer */
+    uint64_t asked_at; /* time of the last probe, ns */
+    uint64_t known_at; /* time of the last answer, or of giving up, ns */
+    uint64_t token; /* of the last probe */
+};
+
+/* The features are needed now. Is it time for a probe? The caller then sends one, and calls peer_features_asked. */
+bool peer_features_should_ask(struct peer_features *f, uint64_t now);
+/* A probe with this token was sent. */
+void peer_features_asked(struct peer_features *f, uint64_t token, uint64_t now);
+/* An answer came. It is ignored if its token is not that of the last probe. */
+void peer_features_answered(struct peer_features *f, const struct probe *answer, uint64_t now);
+
+#endif

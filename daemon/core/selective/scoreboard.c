@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/selective/scoreboard.h"
+
+#include "daemon/core/base/min.h"
+#include "wire/pumice/sack.h"
+
+/* --- costs ------------------------------------------------------------------------------------ */
+
+bool send_place_seek(const struct requester *r, struct send_place *at, uint32_t psn)
+{
+    for (; at->index != r->unsent; at->index++) {
+        const struct send_wqe *w = req_wqe(r, at->index);
+        if (w->npkts && wqe_offset(w, psn) < w->npkts)
+            break;
+    }
+    at->psn = psn;
+    return at->index != r->unsent;
+}
+
+/* The cost of packets [from, to). arrived: without requests with a response, because their cost is that of the response,
+ * which is still to come. */
+static uint64_t span_cost(const struct qp *qp, struct send_place *at, uint32_t from, uint32_t to, bool arrived)
+{
+    const struct requester *r = &qp->req;
+    uint64_t cost = 0;
+    if (psn_diff(r->una_psn, from) > 0)
+        from = r->una_psn;
+    while (psn_diff(to, from) > 0 && send_place_seek(r, at, from)) {
+        const struct send_wqe *w = req_wqe(r, at->index);
+        uint32_t off = wqe_offset(w, from), n = min32(w->npkts - off, (uint32_t)psn_diff(to, from));
+        if (!arrived || !wqe_is_answered(w))
+            cost += req_cost(qp, w, off, off + n);
+        from = psn_add(from, n);
+    }
+    return cost;
+}
+
+/* Counts anew the costs of the packets of the scoreboard that are not in flight. */
+static void sum_up(struct qp *qp)
+{
+    struct requester *r = &qp->req;
+    struct scoreboard *b = &r->board;
+    struct send_place at = {.index = r->una};
+    b->arrived = b->lost = 0;
+    for (uint32_t i = 0; i < b->count; i++) {
+        const struct missing_range *m = &b->range[i];
+        uint32_t next = i + 1 < b->count ? b->range[i + 1].start : b->end;
+        if (m->due)
+            b->lost += span_cost(qp, &at, m->next, m->end, false);
+        b->arrived += span_cost(qp, &at, m->end, next, true);
+    }
+}
+
+static uint64_t not_in_flight(const struct scoreboard *b)
+{
+    return b->arrived + b->lost;
+}
+
+/* `before` bytes of the scoreboard were not in flight before it changed. */
+static void recount(struct qp *qp, uint64_t before)
+{
+    sum_up(qp);
+    uint64_t after = not_in_flight(&qp->req.board);
+    if (after < before)
+        qp_charge(qp, before - after);
+    else
+        qp_release(qp, after - before);
+}
+
+/* --- the scoreboard --------------------------------------------------------------------------- */
+
+void scoreboard_forget(struct qp *qp)
+{
+    struct scoreboard *b = &qp->req.board;
+    if (b->count == 0)
+        return;
+    qp_charge(qp, not_in_flight(b));
+    scoreboard_clear(b);
+}
+
+uint64_t scoreboard_progress(struct qp *qp, uint64_t cost)
+{
+    struct requester *r = &qp->req;
+    struct scoreboard *b = &r->board;
+    uint64_t before = not_in_flight(b);
+    uint32_t gone = 0;
+    if (psn_diff(r->una_psn, b->end) >= 0) {
+        scoreboard_clear(b);
+        return cost - before;
+    }
+    while (gone + 1 < b->count && psn_diff(r->una_psn, b->range[gone].end) >= 0)
+        gone++;
+    for (uint32_t i = gone; gone && i < b->count; i++)
+        b->range[i - gone] = b->range[i];
+    b->count -= gone;
+    sum_up(qp);
+    return cost - (before - not_in_flight(b));
+}
+
+/* The report about a range that the scoreboard has already: a part of it, as a rule. NULL: the range is new. */
+static const struct missing_range *known_range(const struct scoreboard *b, const struct sack_gap *g)
+{
+    for (uint32_t i = 0; i < b->count; i++)
+        if (psn_diff(g->start, b->range[i].end) < 0 && psn_diff(g->end, b->range[i].start) > 0)
+            return &b->range[i];
+    return NULL;
+}
+
+/* Has the answer to a tail probe come? The newest packet was sent again after all others, and has arrived. So the others
+ * are lost. */
+static bool probe_answered(struct requester *r, const struct sack *s)
+{
+    if (r->probes == 0 || s->end != r->sent_psn || r->board.probed_at == r->fired_at)
+        return false;
+    r->board.probed_at = r->fired_at;
+    return true;
+}
+
+/* Replaces the scoreboard by that of the report. True: packets are to be sent again. */
+static bool replace(struct requester *r, const struct sack *s)
+{
+    struct scoreboard *b = &r->board;
+    struct missing_range range[SACK_GAPS_MOST];
+    bool all = probe_answered(r, s), due = false;
+    for (uint32_t i = 0; i < s->gaps; i++) {
+        const struct missing_range *known = known_range(b, &s->gap[i]);
+        struct missing_range *m = &range[i];
+        *m = (struct missing_range){.start = s->gap[i].start, .end = s->gap[i].end};
+        if (known && known->repeated) {
+            m->repeated = true;
+            m->mark = known->mark;
+        }
+        if (known && known->due && psn_diff(known->next, m->start) > 0)
+            m->next = psn_diff(known->next, m->end) < 0 ? known->next : m->start;
+        else
+            m->next = m->start;
+        m->due = all || !m->repeated || psn_diff(s->end, m->mark) > 0;
+        due |= m->due;
+    }
+    for (uint32_t i = 0; i < s->gaps; i++)
+        b->range[i] = range[i];
+    b->count = s->gaps;
+    b->end = s->end;
+    b->due = due;
+    return due;
+}
+
+bool scoreboard_update(struct qp *qp, const struct sack *s)
+{
+    uint64_t before = not_in_flight(&qp->req.board);
+    bool due = replace(&qp->req, s);
+    recount(qp, before);
+    return due;
+}
+
+void scoreboard_sent(struct qp *qp, struct missing_range *m, uint32_t psn)
+{
+    uint64_t before = not_in_flight(&qp->req.board);
+    m->next = psn;
+    recount(qp, before);
+}
+
+bool scoreboard_has(const struct scoreboard *b, uint32_t psn)
+{
+    if (psn_diff(psn, b->range[0].start) < 0 || psn_diff(psn, b->end) >= 0)
+        return false;
+    for (uint32_t i = 0; i < b->count; i++)
+        if (psn_diff(psn, b->range[i].start) >= 0 && psn_diff(psn, b->range[i].end) < 0)
+            return false;
+    return true;
+}

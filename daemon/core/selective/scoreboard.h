@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The scoreboard of a requester: what the responder has received beyond the first missing packet, as its last SACK says
+ * (wire/pumice/sack.h).
+ *
+ * Packets that have arrived leave the windows at once, so others can be sent while the missing ones are on their way. So do
+ * those that are lost, until they are sent again. If a SACK shows that a packet has arrived which was sent later than a
+ * retransmission, the retransmission was lost. If nothing is sent later, the tail probe takes its place. */
+#ifndef PUMICE_DAEMON_CORE_SELECTIVE_SCOREBOARD_H
+#define PUMICE_DAEMON_CORE_SELECTIVE_SCOREBOARD_H
+
+#include "daemon/core/qp/qp.h"
+
+/* A place in the send queue: the request that a PSN belongs to. Places are only moved forward. */
+struct send_place {
+    uint32_t index, psn;
+};
+/* Moves to the request of psn, which is not before the place. False: it belongs to no request that was sent. */
+bool send_place_seek(const struct requester *r, struct send_place *at, uint32_t psn);
+
+/* Replaces the scoreboard by what a valid SACK says. Its expected PSN is not before una_psn. True: packets are to be sent
+ * again. */
+bool scoreboard_update(struct qp *qp, const struct sack *s);
+/* Has a packet arrived? The scoreboard is not empty. */
+bool scoreboard_has(const struct scoreboard *b, uint32_t psn);
+/* una_psn has moved over packets of this cost. Returns the cost of those that had not left the windows before. */
+uint64_t scoreboard_progress(struct qp *qp, uint64_t cost);
+/* Moves the mark of a range: packets before psn were sent again, or can't be sent. They are in flight now. */
+void scoreboard_sent(struct qp *qp, struct missing_range *m, uint32_t psn);
+/* Forgets everything: what has arrived or is lost counts as in flight again. */
+void scoreboard_forget(struct qp *qp);
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The requester sends again only what the responder reports as missing. */
+#include "tests/unit/core/one_qp.h"
+#include "wire/pumice/probe.h"
+#include "wire/pumice/sack.h"
+
+static uint32_t key;
+
+static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+{
+    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
+    return 0;
+}
+
+static void setup(void)
+{
+    static const struct mem_ops ops = {.read = no_read, .write = fix_write, .atomic = fix_atomic};
+    struct mr_init mr = {
+        .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = 1 << 20, .access = ACCESS_LOCAL_WRITE};
+    fix_init(&fix);
+    fix.cfg.selective = true;
+    fix.cfg.reorder_bytes = 40000;
+    free(fix.mem);
+    fix.mem = fix_zalloc(engine_size(&fix.cfg));
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
+    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
+    qp = fix_qp(&fix);
+    fix_bring(qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
+    fix.now = 1000000000;
+}
+static void teardown(void)
+{
+    fix_fini(&fix);
+}
+TestSuite(selective_requester, .init = setup, .fini = teardown);
+
+static void post(uint8_t opcode, uint32_t len)
+{
+    struct sge sge = {FIX_VA, len, key};
+    struct send_wr wr = {.opcode = opcode, .flags = SEND_SIGNALED, .num_sge = 1};
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
+}
+
+static struct qp_info info(void)
+{
+    struct qp_info i;
+    qp_info(qp, &i);
+    return i;
+}
+
+/* Gaps are given as pairs of start and end; the last pair has start 0. */
+static void report(uint32_t responder, uint32_t expected, uint32_t end, const uint32_t *gaps)
+{
+    uint8_t payload[SACK_LEN_MOST];
+    struct sack s = {.requester = qp_number(qp), .responder = responder, .expected = expected, .end = end};
+    struct pkt p = {.opcode = OP_SERVICE_UD | OP_SEND_ONLY,
+                    .dest_qpn = PROBE_QPN,
+                    .deth = {.qkey = PROBE_QKEY, .src_qpn = PROBE_QPN},
+                    .payload = payload};
+    for (; gaps[0]; gaps += 2)
+        s.gap[s.gaps++] = (struct sack_gap){gaps[0], gaps[1]};
+    p.payload_len = sack_len(&s);
+    sack_encode(&s, payload);
+    fix_rx(&fix, &p);
+}
+#define REPORT(expected, end, ...) report(1234, expected, end, (const uint32_t[]){__VA_ARGS__, 0, 0})
+
+static void expect_sent(const uint32_t *psns)
+{
+    uint32_t n = transmit();
+    for (uint32_t i = 0; i < n; i++)
+        cr_expect_eq(sent(i).psn, psns[i], "packet %u: PSN %u", i, sent(i).psn);
+    cr_expect_eq(psns[n], 0, "%u packets", n);
+}
+#define EXPECT_SENT(...) expect_sent((const uint32_t[]){__VA_ARGS__, 0})
+#define EXPECT_NOTHING cr_expect_eq(transmit(), 0)
+
+Test(selective_requester, only_missing_packets_are_sent_again)
+{
+    post(WR_RDMA_WRITE, 10 * 256); /* 200 … 209 */
+    cr_assert_eq(transmit(), 10);
+    REPORT(202, 208, 202, 203, 205, 207);
+    EXPECT_SENT(202, 205, 206);
+    cr_expect_eq(sent(0).opcode, OP_WRITE_MIDDLE);
+    EXPECT_NOTHING;
+    REPORT(202, 208, 202, 203, 205, 207); /* it was under way when the packets were sent again */
+    EXPECT_NOTHING;
+    ack(204);
+    EXPECT_NOTHING;
+    ack(209);
+    cr_expect_eq(fix_take(&fix).status, WC_SUCCESS);
+    cr_expect_eq(info().inflight_bytes, 0);
+    cr_expect_eq(engine_counters(fix.e)->selective_retrans, 3);
+    cr_expect_eq(engine_counters(fix.e)->fast_retrans, 0);
+}
+
+Test(selective_requester, what_has_arrived_leaves_the_window)
+{
+    post(WR_RDMA_WRITE, 10 * 256);
+    cr_assert_eq(transmit(), 10);
+    cr_expect_eq(info().inflight_bytes, 10 * 512);
+    REPORT(201, 209, 201, 203); /* 200 and 203 … 208 have arrived, 201 and 202 are lost */
+    cr_expect_eq(info().inflight_bytes, 1 * 512);
+    EXPECT_SENT(201, 202);
+    cr_expect_eq(info().inflight_bytes, 3 * 512);
+    REPORT(202, 210, 202, 203);
+    cr_expect_eq(info().inflight_bytes, 1 * 512);
+}
+
+Test(selective_requester, a_packet_that_is_lost_again)
+{
+    post(WR_RDMA_WRITE, 4 * 256); /* 200 … 203 */
+    cr_assert_eq(transmit(), 4);
+    REPORT(201, 203, 201, 202);
+    EXPECT_SENT(201);
+    post(WR_RDMA_WRITE, 256); /* 204 */
+    EXPECT_SENT(204);
+    REPORT(201, 204, 201, 202);
+    EXPECT_NOTHING; /* 203 was sent before */
+    REPORT(201, 205, 201, 202);
+    EXPECT_SENT(201); /* 204 was sent behind it, and has arrived */
+}
+
+Test(selective_requester, the_tail_probe_finds_a_packet_that_is_lost_again)
+{
+    post(WR_RDMA_WRITE, 4 * 256);
+    cr_assert_eq(transmit(), 4);
+    REPORT(201, 204, 201, 203);
+    EXPECT_SENT(201, 202);
+    fix.now += 5000000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_SENT(203);
+    REPORT(201, 204, 201, 203); /* the answer to the probe */
+    EXPECT_SENT(201, 202);
+    REPORT(201, 204, 201, 203);
+    EXPECT_NOTHING;
+}
+
+Test(selective_requester, a_read_request_is_sent_again_as_a_whole)
+{
+    post(WR_RDMA_WRITE, 256); /* 200 */
+    post(WR_RDMA_READ, 3 * 256); /* 201 … 203 */
+    post(WR_RDMA_WRITE, 256); /* 204 */
+    cr_assert_eq(transmit(), 3);
+    REPORT(201, 205, 201, 204);
+    EXPECT_SENT(201);
+    struct pkt p = sent(0);
+    cr_expect(p.opcode == OP_READ_REQUEST && p.reth.length == 3 * 256);
+    cr_expect_eq(info().inflight_bytes, 3 * 512);
+}
+
+Test(selective_requester, atomics_and_requests_behind_them)
+{
+    struct sge sge = {FIX_VA, 8, key};
+    struct send_wr wr = {.opcode = WR_ATOMIC_FETCH_AND_ADD, .flags = SEND_SIGNALED, .num_sge = 1, .compare_add = 3};
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0); /* 200 */
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0); /* 201 */
+    post(WR_RDMA_WRITE, 256); /* 202 */
+    cr_assert_eq(transmit(), 3);
+    REPORT(201, 203, 201, 202); /* the first atomic was carried out, and its response is under way */
+    EXPECT_SENT(201);
+    arrive((struct pkt){.opcode = OP_ATOMIC_ACK, .psn = 200, .aeth.syndrome = AETH_ACK | AETH_NO_CREDITS});
+    arrive((struct pkt){.opcode = OP_ATOMIC_ACK, .psn = 201, .aeth.syndrome = AETH_ACK | AETH_NO_CREDITS});
+    ack(202);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(fix_take(&fix).status, WC_SUCCESS);
+    EXPECT_NOTHING;
+}
+
+Test(selective_requester, a_nak_forgets_the_report)
+{
+    post(WR_RDMA_WRITE, 5 * 256); /* 200 … 204 */
+    cr_assert_eq(transmit(), 5);
+    REPORT(201, 204, 201, 202);
+    nak(NAK_PSN_SEQUENCE, 201);
+    EXPECT_SENT(201, 202, 203, 204);
+    cr_expect_eq(info().inflight_bytes, 4 * 512);
+}
+
+Test(selective_requester, reports_that_do_not_fit_are_ignored)
+{
+    post(WR_RDMA_WRITE, 5 * 256);
+    cr_assert_eq(transmit(), 5);
+    REPORT(201, 206, 201, 202); /* 205 was never sent */
+    report(1235, 201, 204, (const uint32_t[]){201, 202, 0}); /* from another QP */
+    ack(202);
+    REPORT(201, 204, 201, 202); /* an old one */
+    EXPECT_NOTHING;
+    cr_expect_eq(engine_counters(fix.e)->sacks_rcvd, 0);
+    cr_expect_eq(info().una_psn, 203);
+}
+
+Test(selective_requester, without_the_option_reports_are_for_nobody)
+{
+    fix_fini(&fix);
+    fix_init(&fix);
+    qp = fix_qp(&fix);
+    fix_bring(qp, QPS_RTS);
+    REPORT(200, 202, 200, 201);
+    cr_expect_eq(engine_counters(fix.e)->rx_unknown_qp, 1);
+}
+
+/* With a small window, missing packets wait for room as others do, and go first. */
+Test(selective_requester, missing_packets_keep_to_the_window)
+{
+    post(WR_RDMA_WRITE, 64 * 256); /* 200 … 263 */
+    uint32_t n = 0, more;
+    while ((more = transmit()) > 0)
+        n += more;
+    cr_assert_eq(n, 64);
+    uint64_t before = info().inflight_bytes;
+    fix.now += 100000;
+    REPORT(200, 264, 200, 262);
+    transmit();
+    cr_expect_leq(info().inflight_bytes, before);
+    cr_expect_eq(sent(0).psn, 200);
+}

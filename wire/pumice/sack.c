@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "wire/pumice/sack.h"
+
+#include "wire/bytes.h"
+#include "wire/pkt.h"
+
+#define MAGIC 0x504d4353u /* "PMCS" */
+#define VERSION 1u
+#define SPAN_MOST (PSN_MASK / 2) /* PSNs farther apart can't be compared */
+
+/* Reads the gaps. Each one begins behind the one before it and behind at least one PSN that has arrived. */
+static bool get_gaps(const uint8_t *p, uint32_t span, struct sack *out)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < out->gaps; i++) {
+        uint32_t distance, count;
+
+        p = get_be24(p, &distance);
+        p = get_be24(p, &count);
+        if (i == 0 ? distance != 0 : distance <= at)
+            return false;
+        if (count == 0 || distance >= span || count > span - distance)
+            return false;
+        at = distance + count;
+        out->gap[i].start = (out->expected + distance) & PSN_MASK;
+        out->gap[i].end = (out->expected + at) & PSN_MASK;
+    }
+    return true;
+}
+
+bool sack_decode(const uint8_t *payload, uint32_t len, struct sack *out)
+{
+    uint32_t magic, span;
+    uint16_t reserved;
+    uint8_t version, gaps;
+    const uint8_t *p = payload;
+
+    if (len < SACK_HEAD)
+        return false;
+    p = get_be32(p, &magic);
+    p = get_u8(p, &version);
+    p = get_u8(p, &gaps);
+    p = get_be16(p, &reserved);
+    p = get_be32(p, &out->requester);
+    p = get_be32(p, &out->responder);
+    p = get_be32(p, &out->expected);
+    p = get_be32(p, &out->end);
+    out->gaps = gaps;
+    if (magic != MAGIC || version != VERSION || gaps == 0 || gaps > SACK_GAPS_MOST || len != sack_len(out))
+        return false;
+    if (out->requester > QPN_MASK || out->responder > QPN_MASK || out->expected > PSN_MASK || out->end > PSN_MASK)
+        return false;
+    span = (out->end - out->expected) & PSN_MASK;
+    return span <= SPAN_MOST && get_gaps(p, span, out);
+}
+
+void sack_encode(const struct sack *s, uint8_t *dst)
+{
+    uint8_t *p = put_be32(dst, MAGIC);
+
+    p = put_u8(p, VERSION);
+    p = put_u8(p, (uint8_t)s->gaps);
+    p = put_be16(p, 0);
+    p = put_be32(p, s->requester);
+    p = put_be32(p, s->responder);
+    p = put_be32(p, s->expected);
+    p = put_be32(p, s->end);
+    for (uint32_t i = 0; i < s->gaps; i++) {
+        p = put_be24(p, (s->gap[i].start - s->expected) & PSN_MASK);
+        p = put_be24(p, (s->gap[i].end - s->gap[i].start) & PSN_MASK);
+    }
+}
