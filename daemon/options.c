@@ -100,7 +100,7 @@ static void list_choices(const char *choices, char *text, size_t size)
 /* Stores the position of the value in the list of choices. */
 static int set_choice(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
-    char expected[128];
+    char expected[192];
     size_t len = strlen(value);
     unsigned index = 0;
 
@@ -272,7 +272,7 @@ static int set_peers(const struct option_def *o, struct settings *s, const char 
 
 /* Columns: name, argument, group of --help, flags, setter, members of struct settings; then the text of --help. The
  * names and the order of the choices are those of the members' enums. The names of tm-profile are those of
- * tm_profile().
+ * tm_profile(), after auto.
  *
  * ack-delay-us: 250 us is a quarter of the shortest timeout that a peer can have, so that a late ACK does not make the
  * peer retransmit. */
@@ -323,8 +323,10 @@ const struct option_def options[] = {
      .help = "Size of the socket buffers to ask for (4194304)",
      .unit = "a number of bytes", .min = 65536, .max = 1u << 30},
 
-    {"tm-profile", "generous|mlx5", 3, FILE_, set_choice, MEMBER(tm_profile),
-     .help = "How strict tag matching is; mlx5: with the limits of ConnectX adapters",
+    {"profile", PROFILE_NAMES, 2, FILE_, set_choice, MEMBER(profile),
+     .help = "Be like this adapter: say of the devices what it says, have its limits, and refuse what it refuses"},
+    {"tm-profile", "auto|generous|mlx5", 3, FILE_, set_choice, MEMBER(tm_profile),
+     .help = "How strict tag matching is; auto: as the profile says; mlx5: with the limits of ConnectX adapters",
      .alias = "tm_profile"},
     {"window", "PACKETS", 3, FILE_, set_number, MEMBER(window_pkts),
      .help = "Largest number of unacknowledged packets of a queue pair",

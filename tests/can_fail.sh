@@ -77,6 +77,9 @@ fault RES_PID e2e/cli res src/cmd/rdma/rows.c 'copy(row, "pid", s, "pid");' ''
 fault LADDER_LOST e2e/capture ladder pcap/picture/psn_order.c 'q->marks |= TRACE_LOST;' ''
 fault LADDER_BANDS e2e/capture ladder pcap/picture/exchange.c 'g->of_message[message] = r->exchange;' ''
 fault KILLS verbs/life test_kills daemon/objects/qp/xrc_target.c 'if (--x->opens == 0)' 'if (--x->opens == 77)'
+fault PROFILE_LIMITS verbs/objects test_profile+e810 daemon/profile/profile.c 'take(&l->max_sge, from->max_sge, ENGINE_MAX_SGE);' ''
+fault PROFILE_QUEUES verbs/objects test_profile+connectx-6 src/verbs/control/queue_rule.c 'BLOCKS_MAX = 32768' 'BLOCKS_MAX = 65536'
+fault PROFILE_ATOMICS verbs/objects test_profile+e810 src/verbs/datapath/wr_opcode.c 'absent & PM_ABSENT_ATOMICS ?' 'false ?'
 
 # --- unkind devices
 fault UNKIND_PLACE e2e/cli unkind daemon/client_mem/placement.c 'if (n > 1 && draw % 2) {' 'if (n > 1 && draw % 2 == 7) {'

@@ -343,6 +343,10 @@ verbs_legs()
     done
     t=$BUILD/tests/verbs/datapath/test_credits
     [ ! -x "$t" ] || try "${t#"$BUILD/tests/"}+credits" env VT_CREDITS=1 VT_DAEMON="$BUILD/bin/pumiced --e2e-credits on" bash -c 'verbs_one "$0"' "$t"
+    t=$BUILD/tests/verbs/objects/test_profile
+    for name in connectx-4 connectx-6 bluefield-3 e810 bcm57508 rxe; do
+        [ ! -x "$t" ] || try "${t#"$BUILD/tests/"}+$name" env VT_PROFILE=$name VT_DAEMON="$BUILD/bin/pumiced --profile $name" bash -c 'verbs_one "$0"' "$t"
+    done
     # Memory of a FUSE file or of a userfaultfd has little time, even where other memory has a minute.
     t=$BUILD/tests/verbs/life/test_stuck_memory
     name=${t#"$BUILD/tests/"}

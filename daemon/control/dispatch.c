@@ -50,9 +50,9 @@ static int query_port(struct session *s, const void *rq, struct control_reply *r
                       : d->netdev.up ? 2
                                      : 3, /* LinkUp, Polling, Disabled */
         .pkey_tbl_len = 1,
-        .gid_tbl_len = d->config.num_gids,
-        .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
-        .max_msg_size = DEVICE_MAX_MSG,
+        .gid_tbl_len = device_gid_table_len(d),
+        .port_cap_flags = d->limits.port_cap_flags,
+        .max_msg_size = d->limits.max_msg,
         .ifindex = d->netdev.index,
         .speed = port_is_up(d) ? 4 * 100 : 0,
     };
@@ -65,8 +65,8 @@ static int query_gid(struct session *s, const void *rq, struct control_reply *rp
     const struct device *d = s->device;
     struct pm_query_gid_rep *rep;
 
-    if (r->index >= d->config.num_gids)
-        return control_fail(rp, -EINVAL, "GID index %u: device %s has %u", r->index, d->name, d->config.num_gids);
+    if (r->index >= device_gid_table_len(d))
+        return control_fail(rp, -EINVAL, "GID index %u: device %s has %u", r->index, d->name, device_gid_table_len(d));
     const struct gid_entry *e = gid_table_at(&d->gids, r->index);
     if (!e)
         return control_fail(rp, -ENOENT, "GID index %u is empty: %s has no such address", r->index, d->netdev.name);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,6 +97,8 @@ static void start_watchers(struct session *s)
 
 static void fill_tm_caps(const struct tm_profile *p, struct pm_open_rep *rep)
 {
+    if (!p)
+        return; /* the device has no tag matching */
     rep->tm_max_num_tags = p->max_num_tags;
     rep->tm_max_ops = p->max_ops;
     rep->tm_max_sge = p->max_sge;
@@ -105,44 +106,65 @@ static void fill_tm_caps(const struct tm_profile *p, struct pm_open_rep *rep)
     rep->tm_owns_sq = p->owns_send_queue;
 }
 
-/* Flags of device_cap_flags_ex that later headers define: IB_UVERBS_DEVICE_FLUSH_GLOBAL and
- * IB_UVERBS_DEVICE_ATOMIC_WRITE. */
-#define DEVICE_FLUSH_GLOBAL (UINT64_C(1) << 38)
-#define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
+static void fill_limits(const struct device_limits *l, struct pm_open_rep *rep)
+{
+    rep->max_mr_size = l->max_mr_size;
+    rep->max_msg_size = l->max_msg;
+    rep->device_cap_flags = l->cap_flags;
+    rep->max_qp = l->max_qp;
+    rep->max_qp_wr = l->max_qp_wr;
+    rep->max_sge = l->max_sge;
+    rep->max_cq = l->max_cq;
+    rep->max_cqe = l->max_cqe;
+    rep->max_mr = l->max_mr;
+    rep->max_pd = l->max_pd;
+    rep->max_ah = l->max_ah;
+    rep->max_inline = l->max_inline;
+    rep->max_rd_atomic = l->max_rd_atomic;
+    rep->max_init_rd_atomic = l->max_init_rd_atomic;
+    rep->max_mcast_grp = l->max_mcast_grp;
+    rep->max_mcast_qp_attach = l->max_mcast_qp;
+    rep->max_mw = l->max_mw;
+    rep->max_xrcd = l->max_xrcd;
+    rep->max_srq = l->max_srq;
+    rep->max_srq_wr = l->max_srq_wr;
+    rep->max_srq_sge = l->max_srq_sge;
+    rep->ack_delay = l->ack_delay;
+}
+
+static void fill_profile(const struct device_limits *l, struct pm_open_rep *rep)
+{
+    rep->page_size_cap = l->page_size_cap;
+    rep->max_dm_size = (uint64_t)l->max_dm_kb << 10;
+    rep->vendor_id = l->vendor_id;
+    rep->vendor_part_id = l->vendor_part_id;
+    rep->hw_ver = l->hw_ver;
+    rep->max_sge_rd = l->max_sge_rd;
+    rep->max_res_rd_atom = l->max_res_rd_atom;
+    rep->max_pkeys = l->max_pkeys;
+    rep->atomic_cap = l->atomic_cap;
+    rep->odp_rc = l->odp_rc;
+    rep->odp_uc = l->odp_uc;
+    rep->odp_ud = l->odp_ud;
+    rep->odp_xrc = l->odp_xrc;
+    rep->max_cq_period = l->max_cq_period;
+    rep->absent = l->absent;
+    rep->queue_rule = l->queue_rule;
+}
 
 static void fill_reply(const struct session *s, struct control_reply *rp)
 {
     struct pm_open_rep *rep = control_payload(rp, sizeof(*rep));
+    const struct device *d = s->device;
+    enum tm_profile_id id;
 
-    device_describe(s->device, &rep->desc);
+    device_describe(d, &rep->desc);
     rep->session = s->number;
     rep->memory_path = s->client_mem->path;
-    rep->max_mr_size = UINT64_MAX;
-    rep->max_msg_size = DEVICE_MAX_MSG;
-    rep->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                            IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
-                            IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |
-                            DEVICE_FLUSH_GLOBAL | DEVICE_ATOMIC_WRITE;
-    rep->max_qp = DEVICE_MAX_QP;
-    rep->max_qp_wr = DEVICE_MAX_QP_WR;
-    rep->max_sge = ENGINE_MAX_SGE;
-    rep->max_cq = DEVICE_MAX_CQ;
-    rep->max_cqe = DEVICE_MAX_CQE;
-    rep->max_mr = DEVICE_MAX_MR;
-    rep->max_pd = DEVICE_MAX_PD;
-    rep->max_ah = 65536;
-    rep->max_inline = ENGINE_MAX_INLINE;
-    rep->max_rd_atomic = DEVICE_MAX_RD_ATOMIC;
-    rep->max_mcast_grp = DEVICE_MAX_MCAST_GRP;
-    rep->max_mcast_qp_attach = DEVICE_MAX_MCAST_QP;
-    rep->max_mw = DEVICE_MAX_MW;
-    rep->max_xrcd = DEVICE_MAX_XRCD;
-    rep->max_srq = DEVICE_MAX_SRQ;
-    rep->max_srq_wr = DEVICE_MAX_QP_WR;
-    rep->max_srq_sge = ENGINE_MAX_SGE;
+    fill_limits(&d->limits, rep);
+    fill_profile(&d->limits, rep);
+    fill_tm_caps(profile_tag_matching(&d->limits, d->settings->tm_profile, &id), rep);
     rep->hca_core_clock_khz = 1000000; /* timestamps are in nanoseconds */
-    rep->ack_delay = 15;
-    fill_tm_caps(tm_profile(s->device->settings->tm_profile), rep);
     snprintf(rep->fw_ver, sizeof(rep->fw_ver), "%s", PUMICE_VERSION);
 }
 

@@ -36,22 +36,6 @@
 #include "daemon/net/netdev.h"
 #include "daemon/net/udp.h"
 
-/* Limits of a device, as ibv_query_device reports them. */
-#define DEVICE_MAX_QP 16384u
-#define DEVICE_MAX_CQ 16384u /* per session */
-#define DEVICE_MAX_CQE 262144u
-#define DEVICE_MAX_MR (1u << 17)
-#define DEVICE_MAX_MW (1u << 17)
-#define DEVICE_MAX_PD 32768u
-#define DEVICE_MAX_SRQ 16384u
-#define DEVICE_MAX_XRCD 4096u /* each keeps a file open */
-#define DEVICE_MAX_CHANNELS 4096u /* per session */
-#define DEVICE_MAX_MCAST_GRP 1024u /* each has its own socket */
-#define DEVICE_MAX_MCAST_QP 128u /* per group */
-#define DEVICE_MAX_QP_WR 16384u
-#define DEVICE_MAX_MSG (1u << 31)
-#define DEVICE_MAX_RD_ATOMIC ENGINE_MAX_RD_ATOMIC
-
 struct quota;
 struct session;
 struct cq;
@@ -83,6 +67,7 @@ struct device {
     const struct settings *settings;
     struct control_turns control_turns; /* of its sessions */
     struct quota *quota; /* of the users; NULL: nothing is counted (tests) */
+    struct device_limits limits; /* of its profile */
     unsigned index; /* in the settings, and in pm_list_rep */
     char name[PM_NAME_MAX];
     const char *control_path; /* of the control socket, beside which the files of sysfs are; NULL: there are none */
@@ -182,6 +167,12 @@ void device_post(struct device *d, struct mailbox_call *call);
 /* Runs one slice of a job in the device's thread (slice_box.h). True: it has run. False: the thread did not answer within
  * wait_ns, and the job is no longer the caller's. If the thread does not run, runs the slice here. */
 bool device_slice(struct device *d, struct slice_job *job, uint64_t wait_ns);
+
+/* The length of the GID table that programs see. There are addresses in the first ENGINE_MAX_GIDS entries only. */
+static inline uint32_t device_gid_table_len(const struct device *d)
+{
+    return d->limits.gid_tbl_len > ENGINE_MAX_GIDS ? d->limits.gid_tbl_len : ENGINE_MAX_GIDS;
+}
 
 /* Fills in the device's entry of pm_list_rep, which is also part of the reply to PM_OP_OPEN. */
 void device_describe(const struct device *d, struct pm_device_desc *desc);

@@ -14,10 +14,10 @@
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/client_mem/client_mem.h"
-#include "daemon/core/tm/tag_list.h"
 #include "daemon/net/address.h"
 #include "daemon/net/gso.h"
 #include "daemon/net/peer_list.h"
+#include "daemon/profile/profile.h"
 #include "pumice/abi.h"
 
 /* The daemon's reaction if probes do not reach an address. */
@@ -47,7 +47,8 @@ struct settings {
     unsigned devices; /* 0 until settings_finish: pumice0 on the default address */
     bool devices_replaceable; /* the next option that adds a device replaces all of them */
     bool loopback_wire; /* packets to the device's own address pass through the socket, too */
-    enum tm_profile_id tm_profile;
+    enum profile_id profile; /* of all devices */
+    enum tm_choice tm_profile;
     /* DSCP of congestion notification packets (CNPs); -1: the DSCP of the QP. */
     int cnp_dscp;
     /* Packets are sent as ECN-capable, and senders slow down after a CNP. */

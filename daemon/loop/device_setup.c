@@ -54,7 +54,7 @@ static void configure_engine(struct device *d)
     struct engine_config *c = &d->config;
 
     engine_config_defaults(c);
-    c->max_qp = DEVICE_MAX_QP;
+    c->max_qp = d->limits.max_qp;
     c->max_mr = DEVICE_MAX_MR + DEVICE_MAX_MW;
     c->max_srq = DEVICE_MAX_SRQ;
     c->max_mcast = DEVICE_MAX_MCAST_GRP * DEVICE_MAX_MCAST_QP;
@@ -150,6 +150,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     memset(d, 0, sizeof(*d));
     d->settings = s;
     d->index = index;
+    profile_limits(s->profile, &d->limits);
     memcpy(d->name, s->device[index].name, sizeof(d->name));
     d->addr = s->device[index].addr[0];
     addr_to_gid(&d->addr, d->gid);
@@ -163,8 +164,8 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     d->netdev.up = true;
     d->active_mtu = s->mtu ? s->mtu : IBV_MTU_1024;
     d->guid = netdev_guid(&d->netdev, &d->addr);
-    d->pds.limit = DEVICE_MAX_PD;
-    d->xrcds.limit = DEVICE_MAX_XRCD;
+    d->pds.limit = d->limits.max_pd;
+    d->xrcds.limit = d->limits.max_xrcd;
     LIST_INIT(&d->users);
     TAILQ_INIT(&d->sessions);
     TAILQ_INIT(&d->ending);

@@ -187,6 +187,18 @@ static void gids(struct tree *t, const struct device *d)
     }
 }
 
+/* The entries of the GID table that are empty for ever. */
+static void empty_gids(struct tree *t, const struct device *d)
+{
+    directory(t, "infiniband/%s/ports/1/gids", d->name);
+    for (unsigned i = ENGINE_MAX_GIDS; i < device_gid_table_len(d); i++) {
+        char name[12];
+
+        snprintf(name, sizeof(name), "%u", i);
+        file(t, name, "0000:0000:0000:0000:0000:0000:0000:0000");
+    }
+}
+
 static void port(struct tree *t, const struct device *d)
 {
     directory(t, "infiniband/%s/ports/1/counters", d->name);
@@ -202,7 +214,7 @@ static void port(struct tree *t, const struct device *d)
     file(t, "sm_sl", "0");
     file(t, "lid_mask_count", "0");
     file(t, "cap_mask", "0x04010000");
-    directory(t, "infiniband/%s/ports/1/gids", d->name);
+    empty_gids(t, d);
     directory(t, "infiniband/%s/ports/1/gid_attrs/types", d->name);
     directory(t, "infiniband/%s/ports/1/gid_attrs/ndevs", d->name);
     gids(t, d);

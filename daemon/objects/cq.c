@@ -71,12 +71,13 @@ static int settle(struct cq *cq, struct channel *ch)
 int cq_create(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_create_cq_req *r = rq;
+    const uint32_t most = s->device->limits.max_cqe;
     struct pm_create_cq_rep *rep;
     struct channel *ch = NULL;
     struct cq *cq;
 
-    if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
-        return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
+    if (r->cqe == 0 || r->cqe > most)
+        return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", most, r->cqe);
     if (r->comp_vector != 0)
         return control_fail(rp, -EINVAL, "the device has one completion vector, number 0");
     if (r->flags & ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
@@ -117,13 +118,14 @@ static bool exceeds(const struct cq *cq, uint32_t consumer, uint32_t slots)
 int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_resize_cq_req *r = rq;
+    const uint32_t most = s->device->limits.max_cqe;
     struct cq *cq = handles_get(&s->cqs, r->cq);
     struct pm_resize_cq_rep *rep;
 
     if (!cq)
         return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
-    if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
-        return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
+    if (r->cqe == 0 || r->cqe > most)
+        return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", most, r->cqe);
     uint32_t slots = ring_slots(r->cqe);
     if (exceeds(cq, atomic_load_explicit(&cq->page->consumer, memory_order_acquire), slots))
         return control_fail(rp, -EINVAL, "the queue holds more completions than the new size of %u", r->cqe);

@@ -36,6 +36,18 @@ static int check_memory(struct session *s, const struct pm_reg_mr_req *rq, struc
     return 0;
 }
 
+/* Flags of regions that the device's profile refuses. */
+static int check_access(const struct session *s, uint32_t access, struct control_reply *rp)
+{
+    uint32_t absent = s->device->limits.absent;
+
+    if (access & IBV_ACCESS_ON_DEMAND && absent & PM_ABSENT_ODP)
+        return control_fail(rp, -EOPNOTSUPP, "the device has no on-demand paging");
+    if (access & (ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT) && absent & PM_ABSENT_FLUSH)
+        return control_fail(rp, -EOPNOTSUPP, "the device has no RDMA FLUSH");
+    return 0;
+}
+
 static int check(struct session *s, const struct pm_reg_mr_req *rq, struct control_reply *rp, struct pd **pd,
                  struct mr_init *init)
 {
@@ -50,14 +62,16 @@ static int check(struct session *s, const struct pm_reg_mr_req *rq, struct contr
         .length = rq->length,
         .access = rq->access & ~ACCESS_NO_MATTER,
     };
-    return check_memory(s, rq, rp);
+    int rc = check_access(s, rq->access, rp);
+
+    return rc ? rc : check_memory(s, rq, rp);
 }
 
-static int explain(int rc, struct control_reply *rp)
+static int explain(const struct session *s, int rc, struct control_reply *rp)
 {
     switch (rc) {
     case -ENOMEM:
-        return control_fail(rp, rc, "no more than %u memory regions on a device", DEVICE_MAX_MR);
+        return control_fail(rp, rc, "no more than %u memory regions on a device", s->device->limits.max_mr);
     case -EBUSY:
         return control_fail(rp, rc, "a memory window is bound to the region");
     default:
@@ -77,15 +91,15 @@ int mr_reg(struct session *s, const void *rq, struct control_reply *rp)
 
     if (rc)
         return rc;
-    if (s->device->num_mrs >= DEVICE_MAX_MR)
-        return explain(-ENOMEM, rp);
+    if (s->device->num_mrs >= s->device->limits.max_mr)
+        return explain(s, -ENOMEM, rp);
     mr = calloc(1, sizeof(*mr));
     if (!mr)
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     rc = mr_register(s->device->engine, &init, &mr->key);
     if (rc) {
         free(mr);
-        return explain(rc, rp);
+        return explain(s, rc, rp);
     }
     rc = handles_add_at(&s->mrs, mr, mr->key);
     if (rc) {
@@ -118,7 +132,7 @@ int mr_rereg(struct session *s, const void *rq, struct control_reply *rp)
         return rc;
     rc = mr_reregister(s->device->engine, mr->key, &init);
     if (rc)
-        return explain(rc, rp);
+        return explain(s, rc, rp);
     mr->pd->users--;
     pd->users++;
     mr->pd = pd;
@@ -146,7 +160,7 @@ int mr_dereg(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, -EINVAL, "no memory region with key 0x%x", h->handle);
     int rc = mr_deregister(s->device->engine, mr->key);
     if (rc)
-        return explain(rc, rp);
+        return explain(s, rc, rp);
     mr_free(s, mr);
     return 0;
 }

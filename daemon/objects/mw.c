@@ -57,6 +57,8 @@ int mw_alloc_window(struct session *s, const void *rq, struct control_reply *rp)
     struct pm_handle *rep;
     struct mw *mw;
 
+    if (d->limits.absent & PM_ABSENT_MW)
+        return control_fail(rp, -EOPNOTSUPP, "the device has no memory windows");
     if (!pd)
         return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
     if (r->type != IBV_MW_TYPE_1 && r->type != IBV_MW_TYPE_2)
@@ -65,8 +67,8 @@ int mw_alloc_window(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, -EINVAL, "a layout has at most %u entries, not %u", PM_LAYOUT_ENTRIES, r->max_entries);
     if (s->mw_entries + r->max_entries > SESSION_MW_ENTRIES)
         return control_fail(rp, -ENOMEM, "no more than %u entries in all windows of a session", SESSION_MW_ENTRIES);
-    if (d->num_mws >= DEVICE_MAX_MW)
-        return control_fail(rp, -ENOMEM, "no more than %u memory windows on a device", DEVICE_MAX_MW);
+    if (d->num_mws >= d->limits.max_mw)
+        return control_fail(rp, -ENOMEM, "no more than %u memory windows on a device", d->limits.max_mw);
     mw = calloc(1, sizeof(*mw));
     int rc = mw ? alloc_shape(s, mw, r->max_entries, rp) : -ENOMEM;
     if (rc) {

@@ -143,7 +143,7 @@ static int open_by_file(struct session *s, uint32_t oflags, const struct file *f
         fd_closer_close(f->fd, f->owner);
         if (!(oflags & O_CREAT))
             return control_fail(rp, -EAGAIN, "there is no XRC domain of this file, and O_CREAT was not asked");
-        return control_fail(rp, -ENOMEM, "no more than %u XRC domains on a device", DEVICE_MAX_XRCD);
+        return control_fail(rp, -ENOMEM, "no more than %u XRC domains on a device", s->device->limits.max_xrcd);
     }
     return add_open(s, x, rp);
 }
@@ -155,6 +155,8 @@ int xrcd_open(struct session *s, const void *rq, struct control_reply *rp)
     struct file f;
     int rc;
 
+    if (s->device->limits.max_xrcd == 0)
+        return control_fail(rp, -EOPNOTSUPP, "the device has no XRC domains");
     if (r->has_fd) {
         rc = take_file(s, &f);
         if (rc)
@@ -165,6 +167,6 @@ int xrcd_open(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, -EINVAL, "an XRC domain without a file can only be created (O_CREAT)");
     struct xrcd *x = create(s->device, &none);
     if (!x)
-        return control_fail(rp, -ENOMEM, "no more than %u XRC domains on a device", DEVICE_MAX_XRCD);
+        return control_fail(rp, -ENOMEM, "no more than %u XRC domains on a device", s->device->limits.max_xrcd);
     return add_open(s, x, rp);
 }

@@ -142,8 +142,8 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
     s->user = device_user_get(&d->users, d->engine, cred->uid);
     TAILQ_INIT(&s->targets);
     s->channels.limit = DEVICE_MAX_CHANNELS;
-    s->cqs.limit = DEVICE_MAX_CQ;
-    s->srqs.limit = DEVICE_MAX_SRQ;
+    s->cqs.limit = d->limits.max_cq;
+    s->srqs.limit = d->limits.max_srq;
     if (!s->user)
         client_fds_close(&fds, cred->uid);
     rc = s->user ? acquire(s, rq, fds, rp) : -ENOMEM;

@@ -6,7 +6,7 @@
  *     threads (see server/watchdog.h), devices: [ DEVICE ] }
  *
  * DEVICE: name, answers (false: the device's thread is stuck, and only the name is known), usage (see usage_status.h),
- *     address, gid, guid, netdev, port ("active", "down"), mtu (payload bytes),
+ *     address, gid, guid, netdev, profile (its name), port ("active", "down"), mtu (payload bytes),
  *     gso, loopback, ecn, e2e_credits, rcvbuf, sndbuf, peer_window (bytes), window_pkts, max_resends, ack_delay_us, min_timeout_us,
  *     counters: { name: number } (engine, I/O and faults together),
  *     tx_classes: { class: packets sent }, hw_counters, mlx5_counters, port_counters, usnic_counters (the same under

@@ -18,7 +18,7 @@
 
 #include "pumice/abi_rings.h"
 
-#define PM_ABI_VERSION 9u
+#define PM_ABI_VERSION 10u
 
 /* --- names in the environment ------------------------------------------------------------------ */
 /* The path of the control socket. Default: the first of these that exists:
@@ -182,6 +182,35 @@ enum pm_memory_path {
     PM_MEMORY_PROCESS_VM, /* process_vm_readv, process_vm_writev */
     PM_MEMORY_PROC_MEM, /* the descriptor of /proc/self/mem */
 };
+/* What a device with a profile does not have. The library refuses it as the library of the adapter does. */
+enum pm_absent {
+    PM_ABSENT_UC = 1 << 0,
+    PM_ABSENT_XRC = 1 << 1,
+    PM_ABSENT_SRQ = 1 << 2,
+    PM_ABSENT_SRQ_RESIZE = 1 << 3,
+    PM_ABSENT_MW = 1 << 4,
+    PM_ABSENT_ODP = 1 << 5,
+    PM_ABSENT_FLUSH = 1 << 6, /* FLUSH and ATOMIC WRITE */
+    PM_ABSENT_ATOMICS = 1 << 7,
+    PM_ABSENT_MCAST = 1 << 8,
+    PM_ABSENT_DM = 1 << 9, /* device memory */
+    PM_ABSENT_TM = 1 << 10, /* tag matching */
+    PM_ABSENT_QP_EX = 1 << 11, /* ibv_create_qp_ex */
+    PM_ABSENT_QP_EX_KEYS = 1 << 12, /* ibv_wr_* functions that bind or invalidate keys */
+    PM_ABSENT_CQ_EX = 1 << 13, /* ibv_create_cq_ex */
+    PM_ABSENT_CQ_TIMES = 1 << 14, /* timestamps of completions */
+    PM_ABSENT_CQ_MODERATION = 1 << 15,
+    PM_ABSENT_REREG = 1 << 16, /* ibv_rereg_mr */
+    PM_ABSENT_COMP_CNTR = 1 << 17,
+};
+/* How large the queues of a QP may be together, and how much inline data it is granted. */
+enum pm_queue_rule {
+    PM_QUEUE_OWN = 0, /* each limit for itself; all the room of a slot is granted */
+    PM_QUEUE_MLX5, /* the requests of a send queue share 32,768 blocks of 64 bytes */
+    PM_QUEUE_AS_ASKED, /* no more inline data than asked for */
+    PM_QUEUE_RXE, /* SGEs and inline data share the room of a request */
+};
+
 /* fd[0] session page, fd[1] doorbell eventfd, fd[2] read end of the pipe of asynchronous events */
 struct pm_open_rep {
     struct pm_device_desc desc;
@@ -192,7 +221,7 @@ struct pm_open_rep {
     uint64_t device_cap_flags; /* enum ibv_device_cap_flags */
     uint32_t max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_pd, max_ah;
     uint32_t max_inline;
-    uint32_t max_rd_atomic; /* per QP, in both directions */
+    uint32_t max_rd_atomic, max_init_rd_atomic; /* per QP, as responder and as requester */
     uint32_t max_srq, max_srq_wr, max_srq_sge, max_mw, max_xrcd; /* 0: not offered */
     uint32_t max_mcast_grp, max_mcast_qp_attach; /* groups of the device, QPs in one group */
     uint32_t hca_core_clock_khz; /* clock of the completion timestamps */
@@ -201,6 +230,16 @@ struct pm_open_rep {
     /* 1: programs may not post sends to the QPs of a TM-SRQ (strict profile). */
     uint32_t tm_owns_sq;
     char fw_ver[32]; /* the version of the daemon */
+    /* What the profile of the device says. */
+    uint64_t page_size_cap;
+    uint64_t max_dm_size; /* bytes of device memory of a context */
+    uint32_t vendor_id, vendor_part_id, hw_ver;
+    uint32_t max_sge_rd, max_res_rd_atom, max_pkeys;
+    uint32_t atomic_cap; /* enum ibv_atomic_cap */
+    uint32_t odp_rc, odp_uc, odp_ud, odp_xrc; /* enum ibv_odp_transport_cap_bits; all 0: all that Pumice has, or none */
+    uint32_t max_cq_period; /* of CQ moderation; 0: there is none */
+    uint32_t absent; /* enum pm_absent */
+    uint32_t queue_rule; /* enum pm_queue_rule */
 };
 
 struct pm_query_port_rep {

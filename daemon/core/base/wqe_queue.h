@@ -6,7 +6,7 @@
 
 #include "daemon/core/base/types.h"
 
-#define QUEUE_MAX_WR 16384u /* requests per queue */
+#define QUEUE_MAX_WR 32768u /* requests per queue */
 
 struct recv_wqe {
     struct recv_wr wr;

@@ -221,13 +221,15 @@ int mcast_group_attach(struct session *s, const void *rq, struct control_reply *
 
     if (rc)
         return rc;
+    if (d->limits.max_mcast_grp == 0)
+        return control_fail(rp, -EOPNOTSUPP, "the device has no multicast groups");
     if (find_membership(q, r->gid))
         return 0;
     struct mcast_group *g = find(d, r->gid);
-    if (!g && d->num_groups >= DEVICE_MAX_MCAST_GRP)
-        return control_fail(rp, -ENOMEM, "no more than %u multicast groups on a device", DEVICE_MAX_MCAST_GRP);
-    if (g && g->members >= DEVICE_MAX_MCAST_QP)
-        return control_fail(rp, -ENOMEM, "no more than %u queue pairs in a multicast group", DEVICE_MAX_MCAST_QP);
+    if (!g && d->num_groups >= d->limits.max_mcast_grp)
+        return control_fail(rp, -ENOMEM, "no more than %u multicast groups on a device", d->limits.max_mcast_grp);
+    if (g && g->members >= d->limits.max_mcast_qp)
+        return control_fail(rp, -ENOMEM, "no more than %u queue pairs in a multicast group", d->limits.max_mcast_qp);
     rc = g ? 0 : join(s, r->gid, rp, &g);
     if (rc)
         return control_explain(rp, rc, "can't join multicast group %s on %s: %s", gid_text(r->gid, text),

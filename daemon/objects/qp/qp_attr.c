@@ -125,11 +125,18 @@ static void after_modify(struct client_qp *q, uint32_t mask)
 int client_qp_check_modify(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_modify_qp_req *r = rq;
+    const struct device_limits *l = &s->device->limits;
 
     if (!client_qp_find(s, r->qpn))
         return control_fail(rp, -EINVAL, "no queue pair 0x%06x", r->qpn);
     if (!fits(&r->attr, r->mask))
         return control_fail(rp, -EINVAL, "an attribute is out of its range");
+    if (r->mask & QPA_MAX_RD_ATOMIC && r->attr.max_rd_atomic > l->max_init_rd_atomic)
+        return control_fail(rp, -EINVAL, "max_rd_atomic is %u, the limit is %u (max_qp_init_rd_atom)",
+                            r->attr.max_rd_atomic, l->max_init_rd_atomic);
+    if (r->mask & QPA_MAX_DEST_RD_ATOMIC && r->attr.max_dest_rd_atomic > l->max_rd_atomic)
+        return control_fail(rp, -EINVAL, "max_dest_rd_atomic is %u, the limit is %u (max_qp_rd_atom)",
+                            r->attr.max_dest_rd_atomic, l->max_rd_atomic);
     return r->mask & QPA_AV ? check_address(s, &r->attr.av, rp) : 0;
 }
 

@@ -34,17 +34,17 @@ struct plan {
 /* The least inline size of a UD QP that supports inline data, in bytes. */
 #define UD_INLINE 128
 
-static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp)
+static int check_caps(const struct device_limits *l, const struct pm_create_qp_req *r, struct control_reply *rp)
 {
-    if (r->max_send_wr > DEVICE_MAX_QP_WR || r->max_recv_wr > DEVICE_MAX_QP_WR)
+    if (r->max_send_wr > l->max_qp_wr || r->max_recv_wr > l->max_qp_wr)
         return control_fail(rp, -EINVAL, "%u send and %u receive requests asked, the limit is %u", r->max_send_wr,
-                            r->max_recv_wr, DEVICE_MAX_QP_WR);
-    if (r->max_send_sge > ENGINE_MAX_SGE || r->max_recv_sge > ENGINE_MAX_SGE)
+                            r->max_recv_wr, l->max_qp_wr);
+    if (r->max_send_sge > l->max_sge || r->max_recv_sge > l->max_sge)
         return control_fail(rp, -EINVAL, "%u and %u SGEs per request asked, the limit is %u", r->max_send_sge,
-                            r->max_recv_sge, ENGINE_MAX_SGE);
-    if (r->max_inline > ENGINE_MAX_INLINE)
+                            r->max_recv_sge, l->max_sge);
+    if (r->max_inline > l->max_inline)
         return control_fail(rp, -EINVAL, "%u bytes of inline data asked, the limit is %u", r->max_inline,
-                            ENGINE_MAX_INLINE);
+                            l->max_inline);
     return 0;
 }
 
@@ -82,8 +82,8 @@ static void lay_out(struct plan *p)
     l->rq_offset = l->sq_offset + l->sq_slots * l->sq_stride;
     l->size = (uint64_t)l->rq_offset + (uint64_t)l->rq_slots * l->rq_stride;
 }
-/* 16,384 slots of 1,088 bytes and as many of 528 stay far below 2^32. */
-_Static_assert((uint64_t)DEVICE_MAX_QP_WR *(64 + ENGINE_MAX_INLINE + 64 + 16 + 16 * ENGINE_MAX_SGE) < UINT32_MAX / 2,
+/* 32,768 slots of 1,088 bytes and as many of 528 stay far below 2^32. */
+_Static_assert((uint64_t)QUEUE_MAX_WR *(64 + ENGINE_MAX_INLINE + 64 + 16 + 16 * ENGINE_MAX_SGE) < UINT32_MAX / 2,
                "offsets");
 
 /* Finds the objects that the QP refers to. Ignores objects that its type does not use, even if the request names
@@ -93,6 +93,9 @@ static int find_parts(struct session *s, const struct pm_create_qp_req *r, struc
     p->type = client_qp_type(r->type);
     if (!p->type)
         return control_fail(rp, -EOPNOTSUPP, "queue pairs of type %u are not offered", r->type);
+    if (!profile_has_type(&s->device->limits, r->type))
+        return control_fail(rp, s->device->limits.type_error, "profile %s has no queue pairs of type %s",
+                            profile_name(s->device->settings->profile), p->type->name);
     if (r->type == IBV_QPT_XRC_RECV) {
         p->xrcd = handles_get(&s->xrcds, r->xrcd);
         return p->xrcd ? 0 : control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
@@ -119,7 +122,7 @@ static int make_plan(struct session *s, const struct pm_create_qp_req *r, struct
     int rc = find_parts(s, r, rp, p);
     if (rc)
         return rc;
-    rc = check_caps(r, rp);
+    rc = check_caps(&s->device->limits, r, rp);
     if (rc)
         return rc;
     bool send = p->type->send;
@@ -288,13 +291,13 @@ static struct client_qp *make(struct session *s, const struct plan *p)
     return q;
 }
 
-static int explain(int rc, const struct plan *p, struct control_reply *rp)
+static int explain(const struct device *d, int rc, const struct plan *p, struct control_reply *rp)
 {
     if (rc == -EINVAL)
         return control_explain(rp, rc, "the device does not take a queue pair of type %s with these capabilities",
                                p->type->name);
     return control_explain(rp, rc == -ENOSPC ? -ENOMEM : rc, "the device can't make another queue pair (limit %u)",
-                           DEVICE_MAX_QP);
+                           d->limits.max_qp);
 }
 
 int client_qp_create(struct session *s, const void *rq, struct control_reply *rp)
@@ -320,7 +323,7 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
     if (rc) {
         release(q);
         free(open);
-        return explain(rc, &plan, rp);
+        return explain(s->device, rc, &plan, rp);
     }
     take_parts(q, &plan);
     usage_qp_created(&s->device->usage, s->cred.pid);

@@ -56,15 +56,19 @@ static int find_parts(struct session *s, const struct pm_create_srq_req *r, stru
 
 static int make_plan(struct session *s, const struct pm_create_srq_req *r, struct control_reply *rp, struct plan *p)
 {
+    const struct device_limits *l = &s->device->limits;
+
     memset(p, 0, sizeof(*p));
     int rc = find_parts(s, r, rp, p);
     if (rc)
         return rc;
-    if (r->max_wr == 0 || r->max_wr > DEVICE_MAX_QP_WR)
-        return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", DEVICE_MAX_QP_WR,
+    if (l->max_srq == 0)
+        return control_fail(rp, -EOPNOTSUPP, "the device has no shared receive queues");
+    if (r->max_wr == 0 || r->max_wr > l->max_srq_wr)
+        return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", l->max_srq_wr,
                             r->max_wr);
-    if (r->max_sge > ENGINE_MAX_SGE)
-        return control_fail(rp, -EINVAL, "%u SGEs per request asked, the limit is %u", r->max_sge, ENGINE_MAX_SGE);
+    if (r->max_sge > l->max_srq_sge)
+        return control_fail(rp, -EINVAL, "%u SGEs per request asked, the limit is %u", r->max_sge, l->max_srq_sge);
     if (r->limit > r->max_wr)
         return control_fail(rp, -EINVAL, "a limit of %u, with %u requests", r->limit, r->max_wr);
     p->max_wr = r->max_wr;
@@ -183,7 +187,8 @@ int client_srq_create(struct session *s, const void *rq, struct control_reply *r
     if (rc) {
         release(q);
         return control_explain(rp, rc == -ENOSPC ? -ENOMEM : rc,
-                               "the device can't make another shared receive queue (limit %u)", DEVICE_MAX_SRQ);
+                               "the device can't make another shared receive queue (limit %u)",
+                               s->device->limits.max_srq);
     }
     take_parts(q, &plan);
     if (r->limit)
@@ -342,13 +347,16 @@ static int check_size(struct client_srq *q, uint32_t max_wr, struct control_repl
 int client_srq_resize(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_resize_srq_req *r = rq;
+    const struct device_limits *l = &s->device->limits;
     struct client_srq *q = find(s, r->srq, rp);
     struct pm_resize_srq_rep *rep;
 
     if (!q)
         return -EINVAL;
-    if (r->max_wr == 0 || r->max_wr > DEVICE_MAX_QP_WR)
-        return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", DEVICE_MAX_QP_WR,
+    if (l->absent & PM_ABSENT_SRQ_RESIZE)
+        return control_fail(rp, -EINVAL, "shared receive queues of the device have one size for ever");
+    if (r->max_wr == 0 || r->max_wr > l->max_srq_wr)
+        return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", l->max_srq_wr,
                             r->max_wr);
     if (q->tm.list)
         return control_fail(rp, -EINVAL, "a shared receive queue that matches tags has one size for ever");

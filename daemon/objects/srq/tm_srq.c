@@ -17,13 +17,16 @@ _Static_assert(PM_TM_SLOT_BITS == TM_SLOT_BITS, "handles go to the engine as the
 int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
                  struct tm_params *p)
 {
-    const struct tm_profile *profile = tm_profile(d->settings->tm_profile);
+    enum tm_profile_id id;
+    const struct tm_profile *profile = profile_tag_matching(&d->limits, d->settings->tm_profile, &id);
 
+    if (!profile)
+        return control_fail(rp, -EOPNOTSUPP, "profile %s has no tag matching", profile_name(d->settings->profile));
     *p = (struct tm_params){
         .max_num_tags = r->max_num_tags,
         .max_ops = r->max_ops,
         .trace_slots = TM_SRQ_TRACE_SLOTS,
-        .profile = (uint8_t)d->settings->tm_profile,
+        .profile = (uint8_t)id,
     };
     if (r->max_num_tags == 0 || r->max_num_tags > profile->max_num_tags)
         return control_fail(rp, -EINVAL, "a matching list has 1 to %u entries, not %u", profile->max_num_tags,

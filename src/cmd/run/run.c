@@ -47,6 +47,7 @@ enum key {
     KEY_GSO,
     KEY_ECN,
     KEY_E2E_CREDITS,
+    KEY_PROFILE,
     KEY_TM_PROFILE,
     KEY_CONFIG,
     KEY_LOG_LEVEL,
@@ -105,7 +106,10 @@ static const struct argp_option options[] = {
      "Whether senders wait until their peers have receive requests, instead of being refused (RNR NAK)", 3},
     {"cpus", KEY_CPUS, "any|spread", 0,
      "Processors of the daemons; spread: bind each daemon to one, if there are several hosts and few processors", 3},
-    {"tm-profile", KEY_TM_PROFILE, "generous|mlx5", 0, "How strict tag matching is; mlx5: as mlx5 adapters are", 3},
+    {"profile", KEY_PROFILE, "NAME", 0,
+     "Be like an adapter: connectx-4, connectx-6, bluefield-3, e810, bcm57508, rxe; default: none of them", 3},
+    {"tm-profile", KEY_TM_PROFILE, "auto|generous|mlx5", 0,
+     "How strict tag matching is; auto: as the profile says; mlx5: as mlx5 adapters are", 3},
     {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug[,AREA=LEVEL...]", 0,
      "Log level of the daemons; areas: daemon, net, session, qp, packet", 4},
     {"log-format", KEY_LOG_FORMAT, "text|json", 0, "Log format of the daemons", 4},
@@ -209,6 +213,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_GSO:
     case KEY_ECN:
     case KEY_E2E_CREDITS:
+    case KEY_PROFILE:
     case KEY_TM_PROFILE:
     case KEY_LOG_LEVEL:
     case KEY_LOG_FORMAT:

@@ -26,6 +26,36 @@ static void *no_compat(void)
     return vb_null(-EOPNOTSUPP);
 }
 
+/* Takes out the functions that the library of the adapter does not have, whose profile the device has. For an entry that
+ * is NULL, the inline function of the header fails with EOPNOTSUPP, as with that library. */
+static void leave_out(struct vb_context *c)
+{
+    struct ibv_context_ops *o = &c->vctx.context.ops;
+    struct verbs_context *v = &c->vctx;
+    const uint32_t absent = c->caps.absent;
+    if (absent & PM_ABSENT_MW) {
+        o->alloc_mw = NULL;
+        o->bind_mw = NULL;
+        o->dealloc_mw = NULL;
+    }
+    if (absent & PM_ABSENT_XRC) {
+        v->open_xrcd = NULL;
+        v->close_xrcd = NULL;
+        v->open_qp = NULL;
+    }
+    if (absent & PM_ABSENT_DM) {
+        v->alloc_dm = NULL;
+        v->free_dm = NULL;
+        v->reg_dm_mr = NULL;
+    }
+    if (absent & PM_ABSENT_QP_EX)
+        v->create_qp_ex = NULL;
+    if (absent & PM_ABSENT_CQ_EX)
+        v->create_cq_ex = NULL;
+    if (absent & PM_ABSENT_CQ_MODERATION)
+        v->modify_cq = NULL;
+}
+
 void vb_context_ops(struct vb_context *c)
 {
     struct ibv_context_ops *o = &c->vctx.context.ops;
@@ -78,4 +108,5 @@ void vb_context_ops(struct vb_context *c)
         .dealloc_dmah = ibv_dealloc_dmah,
         .alloc_dmah = ibv_alloc_dmah,
     };
+    leave_out(c);
 }

@@ -33,7 +33,8 @@ VB_EXPORT int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_
 {
     const struct vb_comp_cntr_caps_v65 known = {
         .max_value = UINT64_MAX, .max_counters = PM_COMP_CNTRS, .ops = VB_COMP_CNTR_ALL};
-    (void)context;
+    if (vb_ctx(context)->caps.absent & PM_ABSENT_COMP_CNTR)
+        return vb_err(-EOPNOTSUPP);
     if (size < sizeof(known))
         return vb_err(-EINVAL);
     memset(caps, 0, size);
@@ -47,7 +48,7 @@ VB_EXPORT struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context
     struct vb_context *ctx = vb_ctx(context);
     struct pm_create_comp_cntr_req req = {.type = a->type};
     struct pm_handle rep;
-    if (a->comp_mask || a->flags)
+    if (a->comp_mask || a->flags || ctx->caps.absent & PM_ABSENT_COMP_CNTR)
         return vb_null(-EOPNOTSUPP);
     struct comp_cntr *c = calloc(1, sizeof(*c));
     if (!c)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "src/verbs/control/create_qp.h"
 #include "src/verbs/control/event_ack.h"
+#include "src/verbs/control/queue_rule.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -159,6 +160,19 @@ static int check(const struct vb_context *c, const struct ibv_qp_init_attr_ex *a
     return k->sends ? check_caps(c, &a->cap, k->receives && !a->srq) : 0;
 }
 
+/* Applies the rule that the profile of the device has for queues. Sets the inline size that is granted. */
+static int apply_queue_rule(const struct vb_context *c, struct ibv_qp_init_attr_ex *a)
+{
+    struct vb_queue_ask ask = {.type = a->qp_type, .cap = a->cap};
+    if (!kind_of(a->qp_type)->sends)
+        return 0;
+    if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+        ask.send_ops = a->send_ops_flags;
+    int rc = vb_queue_rule(c->caps.queue_rule, &ask);
+    a->cap.max_inline_data = ask.cap.max_inline_data;
+    return rc;
+}
+
 /* Fills the request with the attributes that a QP of this type has. */
 static void to_request(const struct ibv_qp_init_attr_ex *a, struct pm_create_qp_req *req)
 {
@@ -205,7 +219,7 @@ static struct vb_qp *make_object(struct ibv_context *context, const struct ibv_q
     qp->qp.state = IBV_QPS_RESET;
     pthread_mutex_init(&qp->qp.mutex, NULL);
     pthread_cond_init(&qp->qp.cond, NULL);
-    qp->type_bit = vb_type_bit(a->qp_type);
+    qp->type_bit = vb_type_bit(a->qp_type, vb_ctx(context)->caps.absent);
     qp->has_rq = k->receives && !a->srq;
     qp->sig_all = a->sq_sig_all != 0;
     qp->no_sends = k->receives && a->srq && vb_srq(a->srq)->tm && vb_ctx(context)->caps.tm_owns_sq;
@@ -232,6 +246,8 @@ static struct vb_qp *make(struct ibv_context *context, struct ibv_qp_init_attr_e
     struct vb_context *c = vb_ctx(context);
     struct pm_create_qp_req req;
     int rc = check(c, a);
+    if (rc == 0)
+        rc = apply_queue_rule(c, a);
     if (rc)
         return vb_null(rc);
     struct vb_qp *qp = make_object(context, a);
@@ -239,6 +255,8 @@ static struct vb_qp *make(struct ibv_context *context, struct ibv_qp_init_attr_e
         return NULL;
     to_request(a, &req);
     rc = create(c, qp, &req);
+    if (rc == 0 && c->caps.queue_rule != PM_QUEUE_OWN)
+        qp->cap.max_inline_data = req.max_inline; /* the daemon grants all the room of a slot */
     if (rc == 0 && (rc = publish(c, qp)) != 0)
         vb_drop(&c->vctx.context, PM_OP_DESTROY_QP, qp->qp.qp_num);
     if (rc) {
@@ -267,6 +285,19 @@ VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
     return &qp->qp;
 }
 
+/* The requests that ibv_wr_* functions may post to a QP of this kind. */
+static uint64_t send_ops(const struct vb_context *c, const struct kind *k)
+{
+    uint64_t absent = 0;
+    if (c->caps.absent & PM_ABSENT_FLUSH)
+        absent |= VB_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE;
+    if (c->caps.absent & PM_ABSENT_ATOMICS)
+        absent |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+    if (c->caps.absent & PM_ABSENT_QP_EX_KEYS)
+        absent |= IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
+    return k->send_ops & ~absent;
+}
+
 /* A UD QP never gets its own packets to a group, so this flag asks for nothing more. */
 static bool flags_supported(const struct ibv_qp_init_attr_ex *attr)
 {
@@ -280,7 +311,8 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
         IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     const struct kind *k = kind_of(attr->qp_type);
     bool ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    if ((attr->comp_mask & ~known) || !k || !flags_supported(attr) || (ops && (attr->send_ops_flags & ~k->send_ops)))
+    if ((attr->comp_mask & ~known) || !k || !flags_supported(attr) ||
+        (ops && (attr->send_ops_flags & ~send_ops(vb_ctx(context), k))))
         return vb_null(-EOPNOTSUPP);
     if (k->sends && !(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
         return vb_null(-EINVAL);

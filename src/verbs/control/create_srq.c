@@ -196,6 +196,8 @@ static struct ibv_srq *make_tm(struct ibv_context *context, struct ibv_srq_init_
     const uint32_t all = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
     const struct pm_open_rep *caps = &vb_ctx(context)->caps;
     struct ibv_srq_init_attr_ex a = *attr;
+    if (caps->tm_max_num_tags == 0)
+        return vb_null(-EOPNOTSUPP);
     if ((a.comp_mask & all) != all || !a.pd || !a.cq || a.pd->context != context || a.cq->context != context ||
         !vb_cq(a.cq)->extended)
         return vb_null(-EINVAL);

@@ -30,8 +30,9 @@ struct vb_wr_opcode {
 /* The properties of an opcode (enum ibv_wr_opcode). An unknown opcode has kind VB_WR_KIND_NONE. */
 const struct vb_wr_opcode *vb_wr_opcode(unsigned opcode);
 
-/* The bit of a QP type, VB_TYPE_*. 0: such a QP sends nothing. */
-uint8_t vb_type_bit(enum ibv_qp_type type);
+/* The bit of a QP type, VB_TYPE_*, on a device that does not have `absent` (enum pm_absent). 0: such a QP sends
+ * nothing. */
+uint8_t vb_type_bit(enum ibv_qp_type type, uint32_t absent);
 
 /* The completion opcode (enum ibv_wc_opcode) of a send request's opcode. */
 uint8_t vb_wc_opcode(uint8_t wr_opcode);

@@ -11,8 +11,6 @@
 #include "src/verbs/memory/dm.h"
 #include "src/verbs/session/call.h"
 
-#define VENDOR_ID 0xffffff /* no vendor, as for other software devices */
-#define VENDOR_PART_ID 1
 #define DEFAULT_PKEY 0xffff
 
 static int clamp_to_int(uint32_t v)
@@ -27,21 +25,23 @@ static void device_attr(const struct vb_context *c, struct ibv_device_attr *a)
     snprintf(a->fw_ver, sizeof(a->fw_ver), "%s", k->fw_ver);
     a->node_guid = a->sys_image_guid = htobe64(k->desc.guid);
     a->max_mr_size = k->max_mr_size;
-    a->page_size_cap = ~UINT64_C(0xfff) & UINT32_MAX;
-    a->vendor_id = VENDOR_ID;
-    a->vendor_part_id = VENDOR_PART_ID;
+    a->page_size_cap = k->page_size_cap;
+    a->vendor_id = k->vendor_id;
+    a->vendor_part_id = k->vendor_part_id;
+    a->hw_ver = k->hw_ver;
     a->max_qp = clamp_to_int(k->max_qp);
     a->max_qp_wr = clamp_to_int(k->max_qp_wr);
     a->device_cap_flags = (unsigned)k->device_cap_flags;
-    a->max_sge = a->max_sge_rd = clamp_to_int(k->max_sge);
+    a->max_sge = clamp_to_int(k->max_sge);
+    a->max_sge_rd = clamp_to_int(k->max_sge_rd);
     a->max_cq = clamp_to_int(k->max_cq);
     a->max_cqe = clamp_to_int(k->max_cqe);
     a->max_mr = clamp_to_int(k->max_mr);
     a->max_pd = clamp_to_int(k->max_pd);
-    a->max_qp_rd_atom = a->max_qp_init_rd_atom = clamp_to_int(k->max_rd_atomic);
-    uint64_t all = (uint64_t)k->max_rd_atomic * k->max_qp;
-    a->max_res_rd_atom = clamp_to_int(all > UINT32_MAX ? UINT32_MAX : (uint32_t)all);
-    a->atomic_cap = IBV_ATOMIC_HCA;
+    a->max_qp_rd_atom = clamp_to_int(k->max_rd_atomic);
+    a->max_qp_init_rd_atom = clamp_to_int(k->max_init_rd_atomic);
+    a->max_res_rd_atom = clamp_to_int(k->max_res_rd_atom);
+    a->atomic_cap = (enum ibv_atomic_cap)k->atomic_cap;
     a->max_mw = clamp_to_int(k->max_mw);
     a->max_ah = clamp_to_int(k->max_ah);
     a->max_srq = clamp_to_int(k->max_srq);
@@ -49,21 +49,38 @@ static void device_attr(const struct vb_context *c, struct ibv_device_attr *a)
     a->max_srq_sge = clamp_to_int(k->max_srq_sge);
     a->max_mcast_grp = clamp_to_int(k->max_mcast_grp);
     a->max_mcast_qp_attach = clamp_to_int(k->max_mcast_qp_attach);
-    all = (uint64_t)k->max_mcast_grp * k->max_mcast_qp_attach;
+    uint64_t all = (uint64_t)k->max_mcast_grp * k->max_mcast_qp_attach;
     a->max_total_mcast_qp_attach = clamp_to_int(all > UINT32_MAX ? UINT32_MAX : (uint32_t)all);
-    a->max_pkeys = 1;
+    a->max_pkeys = (uint16_t)k->max_pkeys;
     a->local_ca_ack_delay = (uint8_t)k->ack_delay;
     a->phys_port_cnt = 1;
+}
+
+/* The capabilities of on-demand paging that the profile of the device names. Returns false if it names none. */
+static bool odp_of_profile(const struct vb_context *c, struct ibv_device_attr_ex *a)
+{
+    if (c->caps.absent & PM_ABSENT_ODP)
+        return true;
+    if (!(c->caps.odp_rc | c->caps.odp_uc | c->caps.odp_ud | c->caps.odp_xrc))
+        return false;
+    a->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+    a->odp_caps.per_transport_caps.rc_odp_caps = c->caps.odp_rc;
+    a->odp_caps.per_transport_caps.uc_odp_caps = c->caps.odp_uc;
+    a->odp_caps.per_transport_caps.ud_odp_caps = c->caps.odp_ud;
+    a->xrc_odp_caps = c->caps.odp_xrc;
+    return true;
 }
 
 /* The capabilities of on-demand paging. The daemon reads and writes client memory by system calls, so the kernel may
  * move or swap any page. */
 static void odp_attr(const struct vb_context *c, struct ibv_device_attr_ex *a)
 {
+    if (odp_of_profile(c, a))
+        return;
+    const uint32_t flush = c->caps.absent & PM_ABSENT_FLUSH ? 0 : VB_ODP_SUPPORT_FLUSH | VB_ODP_SUPPORT_ATOMIC_WRITE;
     const uint32_t srq = c->caps.max_srq ? IBV_ODP_SUPPORT_SRQ_RECV : 0;
     const uint32_t message = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | srq;
-    const uint32_t rdma = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | VB_ODP_SUPPORT_FLUSH |
-                          VB_ODP_SUPPORT_ATOMIC_WRITE;
+    const uint32_t rdma = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | flush;
     a->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
     a->odp_caps.per_transport_caps.rc_odp_caps = message | rdma;
     a->odp_caps.per_transport_caps.uc_odp_caps = message | IBV_ODP_SUPPORT_WRITE;
@@ -89,13 +106,17 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
         return EINVAL;
     memset(&a, 0, sizeof(a));
     device_attr(c, &a.orig_attr);
-    a.completion_timestamp_mask = UINT64_MAX;
-    a.hca_core_clock = c->caps.hca_core_clock_khz;
+    if (!(c->caps.absent & PM_ABSENT_CQ_TIMES)) {
+        a.completion_timestamp_mask = UINT64_MAX;
+        a.hca_core_clock = c->caps.hca_core_clock_khz;
+    }
     a.device_cap_flags_ex = c->caps.device_cap_flags;
     a.phys_port_cnt_ex = 1;
     odp_attr(c, &a);
-    a.cq_mod_caps.max_cq_count = a.cq_mod_caps.max_cq_period = UINT16_MAX;
-    a.max_dm_size = VB_MAX_DM;
+    if (c->caps.max_cq_period)
+        a.cq_mod_caps = (struct ibv_cq_moderation_caps){.max_cq_count = UINT16_MAX,
+                                                        .max_cq_period = (uint16_t)c->caps.max_cq_period};
+    a.max_dm_size = c->caps.max_dm_size;
     if (c->caps.tm_max_num_tags)
         a.tm_caps = (struct ibv_tm_caps){.max_rndv_hdr_size = c->caps.tm_max_rndv_hdr,
                                          .max_num_tags = c->caps.tm_max_num_tags,

@@ -37,13 +37,14 @@ static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t leng
 struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
     struct vb_context *c = vb_ctx(context);
+    const uint64_t most = c->caps.max_dm_size;
     if (attr->comp_mask || attr->length == 0 || attr->log_align_req > 12) /* a mapping begins at a page */
         return vb_null(-EINVAL);
     struct vb_dm *dm = calloc(1, sizeof(*dm));
     if (!dm)
         return NULL;
     size_t used = atomic_fetch_add(&c->dm_used, attr->length);
-    if (attr->length > VB_MAX_DM || used > VB_MAX_DM - attr->length) {
+    if (attr->length > most || used > most - attr->length) {
         atomic_fetch_sub(&c->dm_used, attr->length);
         free(dm);
         return vb_null(-ENOMEM);

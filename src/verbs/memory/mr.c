@@ -145,8 +145,8 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
                                     .va = (uint64_t)(uintptr_t)ibmr->addr,
                                     .length = ibmr->length,
                                     .iova = mr->iova};
-    if (bad) {
-        errno = EINVAL;
+    if (bad || vb_ctx(ibmr->context)->caps.absent & PM_ABSENT_REREG) {
+        errno = bad ? EINVAL : EOPNOTSUPP;
         return IBV_REREG_MR_ERR_INPUT;
     }
     if (flags & IBV_REREG_MR_CHANGE_ACCESS) {

@@ -78,6 +78,9 @@ struct vb_qp {
 #define VB_TYPE_RC 1 /* RC, and the initiator of XRC */
 #define VB_TYPE_UC 2
 #define VB_TYPE_UD 4
+/* The same as VB_TYPE_RC, of devices whose profiles have less. */
+#define VB_TYPE_RC_NO_FLUSH 8 /* neither FLUSH nor ATOMIC WRITE */
+#define VB_TYPE_RC_NO_ATOMICS 16 /* nor other atomics */
 
 static inline struct vb_qp *vb_qp(struct ibv_qp *q)
 {

@@ -570,7 +570,7 @@ static size_t size_of(const struct qp_caps *caps)
 
 Test(qp_state, caps_have_limits)
 {
-    struct qp_caps good = {16384, 16384, ENGINE_MAX_SGE, ENGINE_MAX_SGE, ENGINE_MAX_INLINE};
+    struct qp_caps good = {32768, 32768, ENGINE_MAX_SGE, ENGINE_MAX_SGE, ENGINE_MAX_INLINE};
     cr_expect_gt(size_of(&good), 0u);
     struct qp_caps bad[] = {good, good, good, good, good};
     bad[0].max_send_wr++;

@@ -12,8 +12,8 @@ Test(srq, bounds)
     struct srq *s;
     uint64_t mem[512] = {0};
     cr_expect_eq(srq_size(0, 1), 0);
-    cr_expect_eq(srq_size(16385, 1), 0);
-    cr_expect_neq(srq_size(16384, 1), 0);
+    cr_expect_eq(srq_size(32769, 1), 0);
+    cr_expect_neq(srq_size(32768, 1), 0);
     cr_expect_eq(srq_size(1, ENGINE_MAX_SGE + 1), 0);
     cr_assert_leq(srq_size(4, 1), sizeof mem);
     struct srq_init bad = good;

@@ -164,7 +164,7 @@ Test(tm, parameters_that_are_allowed_and_refused, .init = start, .fini = finish)
     rq = request(1, 1);
     rq.cq = 99;
     cr_expect_eq(CALL(PM_OP_CREATE_SRQ, rq), -EINVAL, "without CQ");
-    f.settings.tm_profile = TM_PROFILE_MLX5;
+    f.settings.tm_profile = TM_CHOICE_MLX5;
     rq = request(128, 1);
     cr_expect_eq(CALL(PM_OP_CREATE_SRQ, rq), -EINVAL, "more than the profile has");
     make_list(127, 8);
