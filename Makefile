@@ -399,6 +399,16 @@ test-systemd: deb
 	@.ci/deps systemd
 	@BUILD=$(BUILD) tests/systemd/run.sh
 
+# The examples for CI: the image and the compose file with a container engine, and the steps of the workflow in fresh root file systems. The
+# latter needs root and the network.
+.PHONY: test-container test-fresh
+test-container: deps
+	$(SUBMAKE) all
+	@BUILD=$(BUILD) tests/container/run.sh
+test-fresh:
+	@.ci/deps fresh
+	@BUILD=$(BUILD) tests/fresh/run.sh
+
 # Pumice beside the soft-RoCE of a Linux kernel in a virtual machine, in both directions. Some twenty minutes without KVM.
 # RXE_ARGS: options of tests/rxe/run.py.
 .PHONY: test-rxe
@@ -434,13 +444,13 @@ test-mpi-long: deps-mpi
 	$(SUBMAKE) all mpi-programs
 	+@BUILD=$(BUILD) tests/mpi/run.py --long $(MPI_ARGS)
 
-# Programs that connect by rdma_cm: rdmacm-utils, perftest -R, qperf, libfabric, UCX, fio, rsockets. `make test` runs some of these
-# cases, this runs all of them. RDMACM_ARGS: options of tests/rdmacm/run.py.
 # Whether the tests of features notice a missing feature: plants faults in a copy of the source tree.
 .PHONY: test-can-fail
 test-can-fail: deps-test
 	+@BUILD=$(BUILD) tests/can_fail.sh $(CAN_FAIL_ARGS)
 
+# Programs that connect by rdma_cm: rdmacm-utils, perftest -R, qperf, libfabric, UCX, fio, rsockets. `make test` runs some of these
+# cases, this runs all of them. RDMACM_ARGS: options of tests/rdmacm/run.py.
 .PHONY: test-rdmacm
 test-rdmacm: deps-test
 	$(SUBMAKE) all $(RDMACM_BIN)
@@ -659,6 +669,8 @@ help:
 	@echo 'make test-verbs DEVICE=NAME  the verbs tests on any RDMA device of this machine (PEER: a second one; docs/conformance.md)'
 	@echo 'make test-captured  captures of all programs of the verbs suite, judged by the linter and by tshark (some minutes)'
 	@echo 'make test-failing   each call of the daemon fails in turn (a minute or two)'
+	@echo 'make test-container examples/ci with podman or docker'
+	@echo 'make test-fresh     the steps of the example workflow in fresh root file systems (as root; some minutes)'
 	@echo 'make test-systemd   the Debian package under a real systemd, in a container (as root; the first time some minutes)'
 	@echo 'make test-rdma-core  the library with other releases of rdma-core; RDMA_CORE=DIR: also the examples and tests of that source tree'
 	@echo 'make test-rxe       beside the soft-RoCE of a Linux kernel in a virtual machine (some twenty minutes; RXE_ARGS: tests/rxe/run.py --help)'
