@@ -35,7 +35,8 @@ void reload_apply(struct server *sv, const struct settings *fresh, char others[E
     /* Faults that `pumice fault` has set stay if the configuration says the same as before. The specification was
      * checked when it was read, so this can't fail. */
     if (new_faults)
-        device_set_inject(&sv->devices, current->fault, current->seed, why);
+        device_set_inject(&sv->devices,
+                          &(struct device_faults){.spec = current->fault, .script = "", .seed = current->seed}, why);
 }
 
 static void on_reload(struct ev_loop *loop, ev_signal *w, int revents)

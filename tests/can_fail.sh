@@ -142,6 +142,7 @@ fault STATE_TABLE verbs/objects test_qp_table daemon/core/control/qp_modify.c '[
 fault GRH_V6 e2e/programs ipv6 wire/grh.c '6u << 28 | (uint32_t)g->traffic_class << 20' '5u << 28 | (uint32_t)g->traffic_class << 20'
 fault RNR_STORM e2e/cli fault_kinds daemon/loop/rx.c 'engine_withhold_recv(d->engine, true);' ''
 fault LINK_DOWN unit/daemon/fault test_fault_match daemon/fault/fault_match.c 'r->link_down = !rule->link_up;' ''
+fault SCRIPT_TIME unit/daemon/fault test_fault_script daemon/fault/fault_script.c 'return read_time(l, &l->rule.from_ns);' 'return read_time(l, &(uint64_t){0});'
 fault NTH_MESSAGE unit/daemon/fault test_fault_match daemon/fault/fault_match.c 's->in_message = !ends;' ''
 fault CNP e2e/daemon bottleneck daemon/core/path/dcqcn.c 'c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);' ''
 

@@ -40,11 +40,9 @@ void device_describe(const struct device *d, struct pm_device_desc *desc)
     snprintf(desc->netdev, sizeof(desc->netdev), "%s", d->netdev.name);
 }
 
-void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed)
+void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed, uint64_t start)
 {
-    uint64_t now = clock_ns();
-
-    fault_init(&d->fault, spec, seed, now, now);
+    fault_init(&d->fault, spec, seed, start, clock_ns());
 }
 
 void device_set_peers(struct device *d, const struct peer_list *peers)

@@ -188,7 +188,7 @@ void device_config_timing(struct engine_config *c, const struct device_timing *t
 void device_set_timing(struct device *d, const struct device_timing *t);
 /* Is the address one of the list, or one of the device itself? */
 bool device_admits(const struct device *d, const uint8_t gid[16]);
-/* Sets the faults of all later packets. fault_parse must have accepted spec. */
-void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed);
+/* Sets the faults of all later packets. start: when their times begin. */
+void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed, uint64_t start);
 
 #endif

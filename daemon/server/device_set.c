@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/control/session_end.h"
+#include "daemon/fault/fault_script.h"
 #include "daemon/loop/device_setup.h"
 
 _Static_assert(CONNECTION_SLOTS == 2 * DEVICE_MAX_QP, "as many slots as the engine's table of QPs has");
@@ -92,14 +94,14 @@ struct fault_call {
     struct mailbox_call call; /* first */
     struct device *device;
     struct fault_spec spec;
-    uint64_t seed;
+    uint64_t seed, start;
 };
 
 static void run_fault(struct mailbox_call *call)
 {
     struct fault_call *f = (struct fault_call *)(void *)call;
 
-    device_set_fault(f->device, &f->spec, f->seed);
+    device_set_fault(f->device, &f->spec, f->seed, f->start);
 }
 
 static void drop_fault(struct mailbox_call *call)
@@ -107,28 +109,30 @@ static void drop_fault(struct mailbox_call *call)
     free(call);
 }
 
-static int inject(struct device *d, const struct fault_spec *spec, uint64_t seed)
+static int inject(struct device *d, const struct fault_spec *spec, uint64_t seed, uint64_t start)
 {
     struct fault_call *f = malloc(sizeof(*f));
 
     if (!f)
         return -ENOMEM;
-    *f = (struct fault_call){{.run = run_fault, .drop = drop_fault}, d, *spec, seed};
+    *f = (struct fault_call){{.run = run_fault, .drop = drop_fault}, d, *spec, seed, start};
     enum mailbox_result result = device_do(d, &f->call);
     if (result != MAILBOX_GIVEN_UP)
         free(f);
     return result == MAILBOX_LATE ? -ETIMEDOUT : 0;
 }
 
-int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX])
+int device_set_inject(struct device_set *s, const struct device_faults *f, char why[FAULT_WHY_MAX])
 {
     struct fault_spec parsed;
+    uint64_t start = f->start ? f->start : clock_ns();
     int rc = 0;
 
-    if (fault_parse(spec, &parsed, why, FAULT_WHY_MAX) != 0)
+    if (fault_parse(f->spec, &parsed, why, FAULT_WHY_MAX) != 0 ||
+        fault_script_parse(f->script, f->host, &parsed, why, FAULT_WHY_MAX) != 0)
         return -EINVAL;
     for (unsigned i = 0; i < s->n; i++) {
-        int failed = inject(s->device[i], &parsed, seed);
+        int failed = inject(s->device[i], &parsed, f->seed, start);
 
         if (!failed)
             continue;
@@ -137,9 +141,11 @@ int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, cha
                  rc == -ENOMEM ? "out of memory" : "its thread does not answer");
         log_warn("%s", why);
     }
-    snprintf(s->fault, sizeof(s->fault), "%s", spec);
-    s->seed = seed;
-    log_info("faults: %s, seed %llu", s->fault[0] ? s->fault : "none", (unsigned long long)s->seed);
+    snprintf(s->fault, sizeof(s->fault), "%s", f->spec);
+    snprintf(s->script, sizeof(s->script), "%s", f->script);
+    s->seed = f->seed;
+    log_info("faults: %s, %sseed %llu", s->fault[0] ? s->fault : "none", s->script[0] ? "a script, " : "",
+             (unsigned long long)s->seed);
     return rc;
 }
 

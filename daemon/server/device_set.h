@@ -12,7 +12,8 @@ struct device_set {
     struct device *device[PM_DEVICES_MAX];
     unsigned n;
     struct connections connections; /* of all devices */
-    char fault[1024]; /* fault specification in force */
+    char fault[sizeof(((struct pm_fault_req *)0)->spec)]; /* fault specification in force */
+    char script[sizeof(((struct pm_fault_req *)0)->script)]; /* fault script in force */
     uint64_t seed; /* of the faults */
     uint32_t turns; /* processes that were spread over the devices */
 };
@@ -28,9 +29,16 @@ void device_set_stop(struct device_set *s);
 void device_set_close(struct device_set *s);
 /* Describes all devices for a client. */
 void device_set_list(const struct device_set *s, struct pm_list_rep *rep);
-/* Sets the fault specification of all devices. 0, or -EINVAL with why. -ETIMEDOUT with why: a device does not answer. The
- * others, and devices that are just slow, have the new specification. */
-int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
+/* The faults of a daemon. */
+struct device_faults {
+    const char *spec, *script; /* "": none */
+    uint64_t seed;
+    unsigned host; /* the lines of the script that are for this host */
+    uint64_t start; /* when their times begin; 0: now */
+};
+/* Sets the faults of all devices. 0, or -EINVAL with why. -ETIMEDOUT with why: a device does not answer. The
+ * others, and devices that are just slow, have the new faults. */
+int device_set_inject(struct device_set *s, const struct device_faults *f, char why[FAULT_WHY_MAX]);
 /* Sets the addresses that all devices accept packets from. */
 void device_set_admit(struct device_set *s, const struct peer_list *peers);
 /* Sets the timing of all devices. */

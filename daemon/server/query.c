@@ -101,9 +101,10 @@ json_t *query_daemon(const struct device_set *s, struct quota *quota, const stru
 
     if (!u->administers)
         snprintf(shows, sizeof(shows), "only the objects of uid %u", (unsigned)u->uid);
-    json_t *root = json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:s}", "version", PUMICE_VERSION, "pid", (int)getpid(),
-                             "uid", (int)geteuid(), "socket", socket, "uptime_s", (double)(clock_ns() - started) / 1e9,
-                             "fault", s->fault, "shows", shows);
+    json_t *root =
+        json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:s, s:s}", "version", PUMICE_VERSION, "pid", (int)getpid(), "uid",
+                  (int)geteuid(), "socket", socket, "uptime_s", (double)(clock_ns() - started) / 1e9, "fault", s->fault,
+                  "fault_script", s->script, "shows", shows);
     if (u->administers) /* QP numbers may follow from the seed */
         json_object_set_new(root, "seed", json_integer((json_int_t)s->seed));
     json_object_set_new(root, "quotas", quotas_json(s, quota, u));

@@ -85,9 +85,11 @@ static int set_fault(struct server *sv, const struct connection *c, const struct
                                         "use sudo, or a daemon of your own, as `pumice run --fault` starts it", rp);
     if (refused)
         return refused;
-    if (memchr(r->spec, 0, sizeof(r->spec)) == NULL)
+    if (memchr(r->spec, 0, sizeof(r->spec)) == NULL || memchr(r->script, 0, sizeof(r->script)) == NULL)
         return control_fail(rp, -EINVAL, "the fault specification is not terminated by a NUL");
-    int rc = device_set_inject(&sv->devices, r->spec, r->seed, why);
+    const struct device_faults f = {
+        .spec = r->spec, .script = r->script, .seed = r->seed, .host = r->host, .start = r->start_ns};
+    int rc = device_set_inject(&sv->devices, &f, why);
     return rc ? control_fail(rp, rc, "%s", why) : 0;
 }
 

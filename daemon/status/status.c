@@ -180,6 +180,7 @@ static void add_head(struct status_job *c)
     json_object_set_new(o, "netdev", json_string(d->netdev.name));
     json_object_set_new(o, "profile", json_string(profile_name(d->settings->profile)));
     json_object_set_new(o, "port", json_string(port_is_up(d) ? "active" : "down"));
+    json_object_set_new(o, "link_fault", json_boolean(d->link_down));
     json_object_set_new(o, "mtu", json_number(128u << d->active_mtu));
     json_object_set_new(o, "gso", json_string(udp_gso_state(&d->udp)));
     json_object_set_new(o, "loopback", json_string(d->settings->loopback_wire ? "wire" : "engine"));

@@ -2,7 +2,7 @@
 /* Describes a device as JSON (DEVICE below). server/query.c makes the whole document, which `pumice status` and
  * `pumice why` read.
  *
- *   { version, pid, uid, socket, uptime_s, fault, shows (a text: whose objects), seed,
+ *   { version, pid, uid, socket, uptime_s, fault, fault_script, shows (a text: whose objects), seed,
  *     threads (see server/watchdog.h), devices: [ DEVICE ] }
  *
  * DEVICE: name, answers (false: the device's thread is stuck, and only the name is known), usage (see usage_status.h),

@@ -58,7 +58,7 @@
 enum pm_op {
     PM_OP_LIST = 1, /* lists the devices; the session stays unbound */
     PM_OP_STATUS, /* rep: fd[0] memfd with JSON text */
-    /* Sets the fault specification of all devices. Only for the daemon's own uid and root. */
+    /* Sets the faults of all devices. Only for the daemon's own uid and root. */
     PM_OP_FAULT,
     /* Ends the daemon in an orderly way. Only for the daemon's own uid and root. */
     PM_OP_SHUTDOWN,
@@ -163,7 +163,11 @@ struct pm_turn_rep {
 
 struct pm_fault_req {
     char spec[1024]; /* in the syntax of --fault; empty: no faults */
+    char script[2944]; /* lines of --script; empty: no script */
     uint64_t seed;
+    uint64_t start_ns; /* CLOCK_MONOTONIC: when the times of the faults begin, at the latest now; 0: now */
+    uint32_t host; /* the lines of the script that are for this host */
+    uint32_t reserved;
 };
 
 /* Opening a device. The request carries fd[0], the client's /proc/self/mem opened read-write, if the client could open

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* libFuzzer target: fault specifications, which any user of the control socket can send. An accepted specification is
+/* libFuzzer target: fault specifications and scripts, which any user of the control socket can send. An accepted specification is
  * within its bounds, and its decisions depend on nothing but their input. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/fault/fault.h"
+#include "daemon/fault/fault_script.h"
 #include "wire/cm_msg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -77,6 +78,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_decisions(&spec);
     } else {
         must(spec.n == 0 && why[0] && strlen(why) < sizeof(why));
+    }
+    if (fault_script_parse(text, 0, &spec, why, sizeof(why)) == 0) {
+        must(spec.n <= FAULT_RULES_MAX);
+        for (unsigned i = 0; i < spec.n; i++)
+            check_rule(&spec.rule[i]);
+        if (spec.n)
+            check_decisions(&spec);
+    } else {
+        must(spec.n == 0 && strncmp(why, "line ", 5) == 0 && strlen(why) < sizeof(why));
     }
     free(text);
     return 0;

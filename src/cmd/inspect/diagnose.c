@@ -242,9 +242,13 @@ static void explain_network(struct reasons *r)
 {
     const struct diagnose_input *s = r->s;
 
-    if (member_is(s->device, "port", "down"))
+    if (json_is_true(json_object_get(s->device, "link_fault")))
+        add(r, "link_down", "An injected fault has taken the link of device %s down.", member_text(s->device, "name"));
+    else if (member_is(s->device, "port", "down"))
         add(r, "port_down", "The interface %s of device %s is down.", member_text(s->device, "netdev"),
             member_text(s->device, "name"));
+    if (member_text(s->status, "fault_script")[0])
+        add(r, "fault_script", "A script injects faults on this host: pumice status --json shows it.");
     if (member_text(s->status, "fault")[0])
         add(r, "faults", "Faults are injected into the packets that this host sends: %s.",
             member_text(s->status, "fault"));

@@ -6,21 +6,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "pumice/abi.h"
 #include "src/cmd/common/cmd.h"
-#include "src/cmd/common/control.h"
+#include "src/cmd/common/fault_request.h"
 #include "src/cmd/common/target_options.h"
 
 struct fault_options {
-    const char *spec;
+    const char *spec, *script;
     struct target_options target;
     uint64_t seed;
 };
 
+enum key {
+    KEY_SCRIPT = 256,
+};
+
 static const struct argp_option options[] = {
     {"seed", 's', "S", 0, "Seed of the faults; default: 1", 0},
+    {"script", KEY_SCRIPT, "FILE", 0, "Also follow a timeline of faults, from now on; -: standard input", 0},
     {0},
 };
 
@@ -32,13 +35,17 @@ static const char doc[] =
     "  pumice fault 'peer=127.0.0.2,loss=100%'\n"
     "  pumice fault 'drop=REQ#1;drop=DREQ#1'\n"
     "  pumice fault link=down,from=2s,for=500ms\n"
+    "  pumice fault --script storm.faults\n"
     "  pumice fault off\n\n"
     "SPEC is NAME=VALUE,NAME=VALUE,...; a semicolon begins another rule. loss, ack-loss, dup, "
     "corrupt, truncate, reorder and rnr (refused messages) take a percentage; delay, jitter and "
     "reorder-by take a time (50us); mask takes 64 bits; link is down or up; daemon is killed. peer, "
     "qpn, src-qpn, message and only (a class such as send, read-request, nak, tm-fin, cm or REQ) "
     "limit a rule to some packets; from, until, after, for and count to some time or number. "
-    "drop=REP#1 drops the first REP of each device. See pumice-fault(1).";
+    "drop=REP#1 drops the first REP of each device. A script has lines such as\n"
+    "  at 2s: link down for 500ms\n"
+    "  after 1000 packets of qp 0x11: drop 3\n"
+    "See pumice-fault(1).";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -52,6 +59,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (errno || *end || arg[0] < '0' || arg[0] > '9')
             argp_error(state, "--seed: invalid value \"%s\": expected a number, such as 7 or 0x7f", arg);
         break;
+    case KEY_SCRIPT:
+        o->script = arg;
+        break;
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &o->target;
         break;
@@ -60,8 +70,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "unexpected argument '%s': give one specification, with commas and without spaces", arg);
         o->spec = arg;
         break;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "no faults given; give for example loss=1%%, or off");
+    case ARGP_KEY_END:
+        if (!o->spec && !o->script)
+            argp_error(state, "no faults given; give for example loss=1%%, or off, or --script FILE");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -69,48 +80,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-static int set_one(const char *path, const struct pm_fault_req *req)
-{
-    struct control_call call = {.op = PM_OP_FAULT, .req = req, .req_len = sizeof(*req)};
-    int sock = control_open(path);
-
-    if (sock < 0) {
-        control_explain(path, sock, "");
-        return -1;
-    }
-    int err = control_call(sock, &call);
-    close(sock);
-    if (err && call.why[0])
-        say("%s", call.why);
-    else if (err)
-        control_explain(path, err, "");
-    return err ? -1 : 0;
-}
-
 int cmd_fault(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "SPEC|off", doc, target_options_child, NULL, NULL};
+    static const struct argp argp = {options, parse, "[SPEC|off]", doc, target_options_child, NULL, NULL};
     struct fault_options o = {.target = TARGET_OPTIONS_NONE, .seed = 1};
-    struct pm_fault_req req = {0};
     char path[SOCKET_PATH_MAX];
+    struct fault_request r;
     struct targets t;
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    if (strcmp(o.spec, "off") == 0)
+    if (!o.spec || strcmp(o.spec, "off") == 0)
         o.spec = "";
-    if (strlen(o.spec) >= sizeof(req.spec)) {
-        say("the specification has %zu characters: at most %zu are possible", strlen(o.spec), sizeof(req.spec) - 1);
+    if (fault_request_init(&r, o.spec, o.script, o.seed) != 0 || target_options_find(&o.target, &t) != 0)
         return 1;
-    }
-    strcpy(req.spec, o.spec);
-    req.seed = o.seed;
-    if (target_options_find(&o.target, &t) != 0)
-        return 1;
+    fault_request_start(&r);
     /* The change is not atomic over all hosts. But an invalid specification changes none: the first daemon
      * refuses it. */
     for (unsigned i = 0; i < t.n; i++) {
         targets_socket(&t, i, path);
-        if (set_one(path, &req) != 0)
+        if (fault_request_send(&r, path, t.first < 0 ? 0 : (unsigned)t.first + i) != 0)
             return 1;
     }
     return 0;

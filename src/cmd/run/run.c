@@ -16,6 +16,7 @@
 #include "src/cmd/capture/capture_run.h"
 #include "src/cmd/check/check_run.h"
 #include "src/cmd/common/cmd.h"
+#include "src/cmd/common/fault_request.h"
 #include "src/cmd/common/paths.h"
 #include "src/cmd/common/targets.h"
 #include "src/cmd/common/verbs_symbols.h"
@@ -26,10 +27,11 @@
 
 struct run_options {
     struct lab_options lab;
-    const char *fault, *unkind, *seed;
+    const char *fault, *script, *unkind, *seed;
     const char *capture; /* file; NULL: none */
     struct check_options check;
     bool spread; /* each process sees one device of its host */
+    bool began; /* the command was started */
     bool capture_lost; /* also the packets that faults lose */
     char **command; /* NULL-terminated */
 };
@@ -57,6 +59,7 @@ enum key {
     KEY_IPV6,
     KEY_CAPTURE_LOST,
     KEY_SPREAD,
+    KEY_SCRIPT,
     KEY_CHECK,
     KEY_CHECK_REPORT,
     KEY_CHECK_FAIL,
@@ -83,6 +86,8 @@ static const struct argp_option options[] = {
      "Let the devices do what specifications allow and Pumice otherwise never does, such as placement; without KIND, "
      "all of it",
      2},
+    {"script", KEY_SCRIPT, "FILE", 0,
+     "Faults as a timeline that begins with COMMAND, such as: at 2s: link down for 500ms; see pumice-fault(1)", 2},
     {"seed", KEY_SEED, "S", 0,
      "Seed of the faults and of unkind devices; default: 1; the same seed gives the same faults", 2},
     {"capture", KEY_CAPTURE, "FILE", 0,
@@ -185,6 +190,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_FAULT:
         o->fault = arg;
         break;
+    case KEY_SCRIPT:
+        o->script = arg;
+        break;
     case KEY_UNKIND:
         o->unkind = arg ? arg : "all";
         break;
@@ -266,7 +274,7 @@ static void set_default_options(struct run_options *o)
         pass(&o->lab, "--fault", o->fault);
     if (o->unkind)
         pass(&o->lab, "--unkind", o->unkind);
-    if ((o->fault || o->unkind) && !o->seed)
+    if ((o->fault || o->script || o->unkind) && !o->seed)
         o->seed = "1";
     if (o->seed)
         pass(&o->lab, "--seed", o->seed);
@@ -275,8 +283,9 @@ static void set_default_options(struct run_options *o)
 /* Says how to repeat what the seed decides. */
 static void tell_seed(const struct run_options *o, const char *what)
 {
-    say("%s:%s%s%s%s%s --seed %s", what, o->fault ? " --fault '" : "", o->fault ? o->fault : "", o->fault ? "'" : "",
-        o->unkind ? " --unkind=" : "", o->unkind ? o->unkind : "", o->seed);
+    say("%s:%s%s%s%s%s%s%s --seed %s", what, o->fault ? " --fault '" : "", o->fault ? o->fault : "",
+        o->fault ? "'" : "", o->script ? " --script " : "", o->script ? o->script : "", o->unkind ? " --unkind=" : "",
+        o->unkind ? o->unkind : "", o->seed);
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
@@ -390,6 +399,26 @@ static int run_command(struct run_options *o, struct lab *lab)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Sets the faults of all hosts once more, so that their times begin together, and now. Returns 0, or -1 after printing an
+ * error. */
+static int start_faults(const struct run_options *o, const struct lab *lab)
+{
+    char socket[SOCKET_PATH_MAX];
+    struct fault_request r;
+
+    if (!o->fault && !o->script)
+        return 0;
+    if (fault_request_init(&r, o->fault ? o->fault : "", o->script, strtoull(o->seed, NULL, 0)) != 0)
+        return -1;
+    fault_request_start(&r);
+    for (unsigned i = 0; i < lab->hosts; i++) {
+        targets_lab_socket(lab->dir, i, socket);
+        if (fault_request_send(&r, socket, i) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int run_captured(struct run_options *o, struct lab *lab)
 {
     pid_t capture = 0;
@@ -398,7 +427,8 @@ static int run_captured(struct run_options *o, struct lab *lab)
         capture = capture_start(lab->dir, lab->hosts, o->capture, o->capture_lost);
     if (capture < 0)
         return EXIT_OWN;
-    int code = run_command(o, lab);
+    o->began = start_faults(o, lab) == 0;
+    int code = o->began ? run_command(o, lab) : EXIT_OWN;
     if (capture && !capture_stop(capture) && code == 0)
         code = EXIT_OWN;
     return code;
@@ -468,7 +498,8 @@ int cmd_run(int argc, char **argv)
         tell_seed(&o, "the devices are unkind");
     if (set_environment(&lab, &o) == 0) {
         code = run_captured(&o, &lab);
-        explain_unused(&lab, code);
+        if (o.began)
+            explain_unused(&lab, code);
         code = check_tell(&o.check, lab.dir, code);
     } else {
         code = EXIT_OWN;
@@ -476,7 +507,7 @@ int cmd_run(int argc, char **argv)
     lab_stop(&lab);
     if (code == 0 && lab.crashed)
         code = EXIT_OWN;
-    if (code && (o.fault || o.unkind))
+    if (code && o.began && (o.fault || o.script || o.unkind))
         tell_seed(&o, "to repeat this run");
     return code;
 }

@@ -79,7 +79,11 @@ static const struct known {
      "ack peer_state", "does not answer: out of luck"},
     {"no link", WAITS, PEER, "'name': 'pumice0', 'netdev': 'eth7', 'port': 'down'", NULL, "ack port_down",
      "eth7 of device pumice0 is down"},
+    {"a fault takes the link down", WAITS, PEER,
+     "'name': 'pumice0', 'netdev': 'eth7', 'port': 'down', 'link_fault': true", NULL, "ack link_down",
+     "An injected fault has taken the link of device pumice0 down"},
     {"faults", WAITS, PEER, NULL, "'fault': 'loss=3%'", "ack faults", "sends: loss=3%"},
+    {"a script", WAITS, PEER, NULL, "'fault_script': 'at 1s: drop'", "ack fault_script", "A script injects faults"},
     {"its window",
      RTS ", 'sq_posted': 1, 'waiting_window': true, 'una_psn': 16777215, 'max_psn': 3, 'inflight_bytes': 100, "
          "'window_bytes': 99",
@@ -222,11 +226,12 @@ Test(diagnose, advice_for_each_cause)
 /* The cases above cover all codes in the list of the header, which top and the man pages use. */
 Test(diagnose, every_code_has_a_case)
 {
-    static const char *const codes[] = {
-        "error",  "unreachable", "xrc_blocked", "broken",      "not_connected", "drain",     "rnr",
-        "ack",    "retry",       "peer_gone",   "peer_state",  "peer_wait",     "port_down", "faults",
-        "window", "peer_window", "credit",      "recv_credit", "fence",         "ecn",       "unread",
-        "ready",  "idle",        "no_receive",  "unpolled",    "overrun",       "cm"};
+    static const char *const codes[] = {"error",      "unreachable", "xrc_blocked", "broken",    "not_connected",
+                                        "drain",      "rnr",         "ack",         "retry",     "peer_gone",
+                                        "peer_state", "peer_wait",   "port_down",   "link_down", "fault_script",
+                                        "faults",     "window",      "peer_window", "credit",    "recv_credit",
+                                        "fence",      "ecn",         "unread",      "ready",     "idle",
+                                        "no_receive", "unpolled",    "overrun",     "cm"};
 
     for (unsigned c = 0; c < sizeof(codes) / sizeof(codes[0]); c++) {
         bool found = false;
