@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pcap/picture/copies.h"
-#include "pcap/picture/pair.h"
+#include "pcap/trace/copies.h"
+#include "pcap/trace/pair.h"
 
 /* Chooses the packets of the picture. */
 static void choose(struct ladder *l, uint32_t count)

@@ -4,9 +4,9 @@
 #ifndef PUMICE_PCAP_PICTURE_LADDER_H
 #define PUMICE_PCAP_PICTURE_LADDER_H
 
-#include "pcap/picture/exchange.h"
-#include "pcap/picture/message.h"
-#include "pcap/picture/trace.h"
+#include "pcap/trace/exchange.h"
+#include "pcap/trace/message.h"
+#include "pcap/trace/trace.h"
 
 #define LADDER_COLUMNS_MAX 16
 #define LADDER_PACKETS 1000 /* packets of one picture, if the user does not say how many */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "pcap/cm_text.h"
-#include "pcap/picture/psn_order.h"
 #include "pcap/picture/svg.h"
+#include "pcap/trace/psn_order.h"
 #include "wire/cm_msg.h"
 #include "wire/pkt.h"
 #include "wire/syndrome.h"

@@ -3,9 +3,9 @@
 #ifndef PUMICE_PCAP_PICTURE_PACKET_TEXT_H
 #define PUMICE_PCAP_PICTURE_PACKET_TEXT_H
 
-#include "pcap/picture/exchange.h"
-#include "pcap/picture/message.h"
-#include "pcap/picture/trace.h"
+#include "pcap/trace/exchange.h"
+#include "pcap/trace/message.h"
+#include "pcap/trace/trace.h"
 
 #define PACKET_TEXT_MAX 200 /* bytes of a label or remark, with the end */
 #define PACKET_DETAILS_MAX 1024

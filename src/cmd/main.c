@@ -35,6 +35,7 @@ static const struct command {
     {"extcap", cmd_extcap, "list Pumice's devices in Wireshark, and capture for it (Wireshark calls this)"},
     {"lint", cmd_lint, "find violations of the RoCEv2 protocol in a capture"},
     {"ladder", cmd_ladder, "draw a capture as a sequence diagram (SVG or HTML)"},
+    {"plot", cmd_plot, "draw sequence numbers, throughput and round trips of a capture (SVG)"},
     {"layout", cmd_layout, "explain where the bytes of windows over non-contiguous memory are"},
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -8,6 +8,8 @@
 #include "pcap/picture/ladder.h"
 #include "pcap/picture/ladder_html.h"
 #include "pcap/picture/ladder_svg.h"
+#include "pcap/picture/plot.h"
+#include "pcap/picture/plot_svg.h"
 #include "tests/fuzz/fuzz_capture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -54,6 +56,28 @@ static void draw(const struct ladder *l)
     free(text);
 }
 
+static void plot(const uint8_t *data, size_t size, const struct trace_options *options, uint32_t most)
+{
+    struct plot p;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = fmemopen((void *)data, size, "rb");
+    int err;
+
+    must(f != NULL);
+    err = plot_read(&p, f, "a capture", options, most);
+    must(err == 0 || err == -EINVAL || err == -ENODATA);
+    must(p.num_qps <= most && p.num_qps <= p.all_qps);
+    f = open_memstream(&text, &len);
+    must(f != NULL);
+    if (p.num_qps)
+        must(plot_svg(f, &p) == 0);
+    fclose(f);
+    check_text(text, len, 0);
+    free(text);
+    plot_free(&p);
+}
+
 static void picture(const uint8_t *data, size_t size, const struct trace_options *options, uint32_t most)
 {
     struct ladder l;
@@ -70,6 +94,7 @@ static void picture(const uint8_t *data, size_t size, const struct trace_options
     if (l.num_packets && !l.too_many)
         draw(&l);
     ladder_free(&l);
+    plot(data, size, options, 4);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -12,5 +12,7 @@ int cmd_extcap(int argc, char **argv);
 int cmd_lint(int argc, char **argv);
 /* pumice ladder (ladder.c): draws a capture as a sequence diagram. */
 int cmd_ladder(int argc, char **argv);
+/* pumice plot (plot.c): draws sequence numbers, throughput and round trips of a capture. */
+int cmd_plot(int argc, char **argv);
 
 #endif

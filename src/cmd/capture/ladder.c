@@ -83,25 +83,15 @@ static void explain(const struct options *o, const struct ladder *l, int err)
 {
     const char *path = o->picture.path;
 
-    if (err == -EINVAL)
-        say("%s: %s", path, l->trace.error[0] ? l->trace.error : "it is no capture");
-    else if (err == -ENODATA && l->trace.roce)
-        say("%s: none of its %" PRIu32 " RoCEv2 packets is chosen; look at --from, --to, --qp and --host", path,
-            l->trace.roce);
-    else if (err == -ENODATA)
-        say("%s: no RoCEv2 packets: no UDP datagram to port 4791", path);
-    else if (err == -E2BIG)
+    if (err == -E2BIG)
         say("%s: a picture has room for %d addresses, and the packets have more; choose some by --host or --qp", path,
             LADDER_COLUMNS_MAX);
-    else if (err)
-        say("%s: %s", path, strerror(-err));
+    else
+        picture_explain(path, &l->trace, err);
     if (!err && l->wanted > l->num_packets)
         say("%s: the picture has the first %" PRIu32 " of %" PRIu32
             " packets; choose others by --from, --to, --qp or --host, or more by --count",
             path, l->num_packets, l->wanted);
-    if (!err && l->trace.full)
-        say("%s: packets after frame %" PRIu32 " were not read; choose them by --from", path,
-            l->trace.packets[l->trace.num_packets - 1].frame);
 }
 
 static int draw(const struct options *o, FILE *f, const char *output)

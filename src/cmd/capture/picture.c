@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -141,6 +142,22 @@ const char *picture_name(const char *path)
     const char *slash = strrchr(path, '/');
 
     return strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
+}
+
+void picture_explain(const char *path, const struct trace *t, int err)
+{
+    if (err == -EINVAL)
+        say("%s: %s", path, t->error[0] ? t->error : "it is no capture");
+    else if (err == -ENODATA && t->roce)
+        say("%s: none of its %" PRIu32 " RoCEv2 packets is chosen; look at --from, --to, --qp and --host", path,
+            t->roce);
+    else if (err == -ENODATA)
+        say("%s: no RoCEv2 packets: no UDP datagram to port 4791", path);
+    else if (err)
+        say("%s: %s", path, strerror(-err));
+    else if (t->full)
+        say("%s: packets after frame %" PRIu32 " were not read; choose them by --from", path,
+            t->packets[t->num_packets - 1].frame);
 }
 
 char *picture_default_output(const char *path, const char *ending)

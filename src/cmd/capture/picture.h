@@ -6,7 +6,7 @@
 #include <argp.h>
 #include <stdio.h>
 
-#include "pcap/picture/trace.h"
+#include "pcap/trace/trace.h"
 
 struct picture_options {
     struct trace_options trace;
@@ -23,6 +23,9 @@ FILE *picture_open(const char *path);
 
 /* The name of a file without its folders; for "-" "standard input". */
 const char *picture_name(const char *path);
+
+/* Prints why a picture can't be made (err: -errno), or, with err 0, which packets were not read. */
+void picture_explain(const char *path, const struct trace *t, int err);
 
 /* Makes the name of the output, if the user gives none: that of the capture, with another ending. The caller frees it.
  * NULL without memory. */

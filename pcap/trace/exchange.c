@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/picture/exchange.h"
+#include "pcap/trace/exchange.h"
 
 #include <stdlib.h>
 #include <string.h>

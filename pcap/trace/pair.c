@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/picture/pair.h"
+#include "pcap/trace/pair.h"
 
 #include <stdlib.h>
 

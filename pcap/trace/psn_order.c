@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/picture/psn_order.h"
+#include "pcap/trace/psn_order.h"
 
 #include <stdlib.h>
 

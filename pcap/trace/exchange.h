@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Groups the packets of a trace to exchanges: a message with its responses, a rendezvous with its READ and its FIN, the
  * beginning or the end of a connection. A picture shows an exchange as one unit. */
-#ifndef PUMICE_PCAP_PICTURE_EXCHANGE_H
-#define PUMICE_PCAP_PICTURE_EXCHANGE_H
+#ifndef PUMICE_PCAP_TRACE_EXCHANGE_H
+#define PUMICE_PCAP_TRACE_EXCHANGE_H
 
-#include "pcap/picture/message.h"
-#include "pcap/picture/trace.h"
+#include "pcap/trace/message.h"
+#include "pcap/trace/trace.h"
 
 enum exchange_kind {
     EXCHANGE_OTHER, /* a packet that belongs to no message */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/picture/copies.h"
+#include "pcap/trace/copies.h"
 
 #include <stdlib.h>
 

@@ -2,10 +2,10 @@
 /* Finds the messages of a trace: which packets are a request and its responses. Finds retransmissions, packets that were
  * lost, and packets that were overtaken. A capture shows these only indirectly: a PSN comes again, or a NAK asks for it.
  * Comments of Pumice say it directly. */
-#ifndef PUMICE_PCAP_PICTURE_MESSAGE_H
-#define PUMICE_PCAP_PICTURE_MESSAGE_H
+#ifndef PUMICE_PCAP_TRACE_MESSAGE_H
+#define PUMICE_PCAP_TRACE_MESSAGE_H
 
-#include "pcap/picture/trace.h"
+#include "pcap/trace/trace.h"
 
 /* A request with its responses. */
 struct message {

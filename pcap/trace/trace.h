@@ -3,8 +3,8 @@
  * may be of any RoCEv2 device; comments of Pumice (note.h) are used where they are. First trace_read reads the packets.
  * Then copies.h joins those that were captured twice, pair.h finds the flows that form a connection, message.h finds
  * messages, losses and retransmissions, and exchange.h groups messages. */
-#ifndef PUMICE_PCAP_PICTURE_TRACE_H
-#define PUMICE_PCAP_PICTURE_TRACE_H
+#ifndef PUMICE_PCAP_TRACE_TRACE_H
+#define PUMICE_PCAP_TRACE_TRACE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/picture/trace.h"
+#include "pcap/trace/trace.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/picture/message.h"
+#include "pcap/trace/message.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "pcap/picture/psn_order.h"
+#include "pcap/trace/psn_order.h"
 #include "wire/pkt.h"
 #include "wire/syndrome.h"
 
