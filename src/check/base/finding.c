@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/check/base/inside.h"
 #include "src/check/base/report.h"
@@ -54,9 +55,12 @@ static void report(const struct finding *f)
         print(f);
         return;
     }
-    unsigned where = report_trace(f->place.where), other = report_trace(f->place.other);
-    report_line("F\t%llu\t%s\t%u\t%u\t%s\t%s\n", (unsigned long long)f->count, rule_name(f->rule), where, other,
-                f->place.whose ? f->place.whose : "", f->text);
+    const struct finding_place *p = &f->place;
+    unsigned where = report_trace(p->where), other = p->other_id ? p->other_id : report_trace(p->other);
+    unsigned pid = p->other_id ? p->other_pid : (unsigned)getpid();
+
+    report_line("F\t%llu\t%s\t%u\t%u\t%u\t%s\t%s\n", (unsigned long long)f->count, rule_name(f->rule), where, pid,
+                other, p->whose ? p->whose : "", f->text);
 }
 
 static bool is_place(const struct trace *a, const struct trace *b)

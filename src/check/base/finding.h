@@ -14,6 +14,7 @@
 struct finding_place {
     const struct trace *where;
     const struct trace *other; /* of the other party; NULL: none */
+    unsigned other_pid, other_id; /* or a backtrace in the file of another process; 0: none */
     const char *whose; /* what the other one is: "the earlier request". A string constant */
 };
 

@@ -13,12 +13,16 @@
 
 #define TRACES_MAX 65536u /* those of higher numbers are written again each time */
 
-static unsigned char written[TRACES_MAX / 8]; /* a bit for each backtrace */
+static _Atomic unsigned char written[TRACES_MAX / 8]; /* a bit for each backtrace */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool report_wanted(void)
 {
-    return getenv("PUMICE_CHECK_DIR") != NULL;
+    static int wanted = -1;
+
+    if (wanted < 0)
+        wanted = getenv("PUMICE_CHECK_DIR") != NULL;
+    return wanted;
 }
 
 /* --- addresses --------------------------------------------------------------------------------- */
@@ -109,6 +113,8 @@ static bool test_and_set(unsigned id)
 
     if (id >= TRACES_MAX)
         return false;
+    if (written[id / 8] & (1u << id % 8))
+        return true;
     pthread_mutex_lock(&lock);
     before = written[id / 8] & (1u << id % 8);
     written[id / 8] |= (unsigned char)(1u << id % 8);
@@ -145,5 +151,6 @@ unsigned report_trace(const struct trace *t)
 void report_forked(void)
 {
     pthread_mutex_init(&lock, NULL);
-    memset(written, 0, sizeof(written));
+    for (unsigned i = 0; i < sizeof(written); i++)
+        written[i] = 0;
 }

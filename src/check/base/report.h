@@ -3,8 +3,10 @@
  * not lost if the process is killed. The first field of a line says what it is; fields are separated by tabs:
  *
  *     T id (module offset)...             a backtrace, the innermost call first; the offset is hexadecimal
- *     F count rule where other whose text a finding. where and other are backtraces, 0 for none. whose says what the other
- *                                         one is. A later line of the same rule and place has the whole count.
+ *     F count rule where pid other whose text
+ *                                         a finding. where and other are backtraces, 0 for none; pid is the process of the
+ *                                         other one. whose says what that is. A later line of the same rule and place has
+ *                                         the whole count.
  */
 #ifndef PUMICE_SRC_CHECK_BASE_REPORT_H
 #define PUMICE_SRC_CHECK_BASE_REPORT_H

@@ -16,8 +16,10 @@ enum rule {
     RULE_READ_FENCE, /* a request sends a buffer that an earlier READ still fills, without a fence */
     RULE_GRH, /* an address or a datagram buffer without a GRH */
     RULE_GID_INDEX, /* a GID index that nobody has chosen */
+    RULE_MISMATCH, /* the two ends of a connection have attributes that do not fit */
     RULE_MTU, /* a path MTU that the port does not have, or may not have */
     RULE_TIMEOUT, /* a QP that gives up too early, or never */
+    RULE_LATE_RECEIVE, /* a receive request came after its message */
     RULE_LOST_EVENT, /* the program waits for an event without a poll after it armed the CQ */
     RULE_UNACKED, /* a CQ with unacknowledged events was destroyed: the call waits for ever */
     RULE_UNSIGNALED, /* the send queue is full of requests without completions */

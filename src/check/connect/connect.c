@@ -2,12 +2,13 @@
 #include "src/check/connect/connect.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "src/check/base/finding.h"
 #include "src/check/base/report.h"
 #include "src/check/connect/asked.h"
+#include "src/check/connect/peers.h"
 #include "src/check/connect/port.h"
+#include "src/check/connect/tables.h"
 
 #define GIVES_UP_MS 10.0 /* a QP that gives up earlier is taken for a mistake */
 
@@ -79,20 +80,14 @@ static void check_timeout(const struct ibv_qp *qp, const struct ibv_qp_attr *a, 
 
 /* --- changes ----------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void note(struct qp_record *q, const struct ibv_qp_attr *a, int mask, const struct trace *where)
 {
     struct connection *c = &q->connection;
 
-    if (mask & IBV_QP_ACCESS_FLAGS)
+    if (mask & IBV_QP_ACCESS_FLAGS) {
         c->access = a->qp_access_flags;
+        c->access_at = where;
+    }
     if (mask & IBV_QP_PORT)
         q->port = a->port_num;
     if (mask & IBV_QP_PATH_MTU)
@@ -108,14 +103,30 @@ static void note(struct qp_record *q, const struct ibv_qp_attr *a, int mask, con
     if (mask & IBV_QP_RNR_RETRY)
         c->rnr_retry = a->rnr_retry;
     if ((mask & IBV_QP_STATE) && a->qp_state == IBV_QPS_RTR) {
-        c->since = now_ns();
+        c->since = peers_now();
         c->where = where;
     }
+    if ((mask & IBV_QP_STATE) && a->qp_state == IBV_QPS_RTS && !c->ready_at)
+        c->ready_at = where;
     if ((mask & IBV_QP_AV) && (mask & IBV_QP_DEST_QPN)) {
         c->peer = a->dest_qp_num;
         c->peer_gid = a->ah_attr.grh.dgid;
         port_gid(q->qp->context, a->ah_attr.port_num, a->ah_attr.grh.sgid_index, &c->gid);
     }
+}
+
+/* The other end may see this one from now on. */
+static void publish(struct qp_record *q)
+{
+    const struct connection *c = &q->connection;
+
+    if (!c->peer)
+        return;
+    if (!q->own)
+        q->own = peers_add(&c->gid, q->qp->qp_num);
+    if (q->own)
+        q->own->rnr_retry = c->rnr_retry;
+    tables_connection(q);
 }
 
 static void check(struct ibv_qp *qp, const struct ibv_qp_attr *a, int mask, const struct trace *where)
@@ -128,6 +139,15 @@ static void check(struct ibv_qp *qp, const struct ibv_qp_attr *a, int mask, cons
         check_timeout(qp, a, mask, where);
 }
 
+void connect_reset(struct qp_record *q)
+{
+    peers_remove(q->own);
+    q->own = NULL;
+    q->other = NULL;
+    q->receives_posted = 0;
+    q->connection = (struct connection){0};
+}
+
 void connect_modified(struct ibv_qp *qp, const struct ibv_qp_attr *attr, int mask, int rc, const struct trace *where)
 {
     /* The attributes of librdmacm come from the kernel, which has looked at the devices. */
@@ -137,8 +157,13 @@ void connect_modified(struct ibv_qp *qp, const struct ibv_qp_attr *attr, int mas
         check(qp, attr, mask, where);
     records_lock();
     struct qp_record *q = record_find(KIND_QP, qp, where ? where->at[0] : NULL);
-    if (q && rc == 0)
+    if (q && rc == 0) {
         note(q, attr, mask, where);
+        if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+            connect_reset(q);
+        else if (mask & (IBV_QP_STATE | IBV_QP_ACCESS_FLAGS))
+            publish(q);
+    }
     records_unlock();
 }
 

@@ -18,6 +18,7 @@ struct connection {
     unsigned access; /* qp_access_flags */
     uint64_t since; /* the change to RTR, in ns of the monotonic clock */
     const struct trace *where; /* of that */
+    const struct trace *ready_at, *access_at; /* the changes to RTS, and of the access flags; NULL: none */
 };
 
 #endif

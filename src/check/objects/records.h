@@ -43,6 +43,8 @@ struct srq_record {
     struct request_queue queue;
 };
 
+struct peer;
+
 struct qp_record {
     struct record r;
     struct ibv_qp *qp;
@@ -56,6 +58,9 @@ struct qp_record {
     const struct trace *failed_at; /* where that was polled */
     uint8_t port; /* 0: not set yet */
     struct connection connection;
+    struct peer *own; /* of peers.h; NULL: none */
+    const struct peer *other; /* of the peer; NULL: not found yet */
+    uint64_t receives_posted; /* since it was reset */
     struct request_queue sends, receives;
 };
 

@@ -20,6 +20,8 @@ struct request {
     TAILQ_ENTRY(request) link;
     uint64_t wr_id;
     int opcode;
+    uint32_t rkey; /* of a READ, WRITE or atomic */
+    uint64_t remote_addr;
     bool signaled; /* it gets a completion when it succeeds */
     const void *owner; /* the QP or SRQ that it was posted to */
     const struct trace *where; /* the place in the program that posted it */

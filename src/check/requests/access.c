@@ -15,7 +15,7 @@ static bool is_inside(const struct ibv_sge *sge, const struct mr_record *mr)
 
 static void check(const struct request *r, const struct ibv_sge *sge, const struct mr_record *mr, bool writes)
 {
-    const struct finding_place place = {r->where, mr->r.where, "the region was registered"};
+    const struct finding_place place = {.where = r->where, .other = mr->r.where, .whose = "the region was registered"};
 
     if (!is_inside(sge, mr))
         finding_add(RULE_ACCESS, &place,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "src/check/base/finding.h"
+#include "src/check/connect/tables.h"
 
 static void check_buffer(const struct qp_record *q, const struct request *r)
 {
@@ -29,6 +30,8 @@ static void sent(struct qp_record *q, const struct completion *c)
             return; /* the checker has missed something */
         if (!failed)
             check_buffer(q, r);
+        else if (its && c->status != IBV_WC_WR_FLUSH_ERR)
+            tables_failed(q, r, c->status);
         request_remove(&q->sends, r);
         if (its)
             return;

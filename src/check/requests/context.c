@@ -47,9 +47,11 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
         post_sends(q, wr, where);
     records_unlock();
     int rc = of(qp->context)->ops.post_send(qp, wr, bad);
-    if (rc && q) {
+    if (q && (rc || q->own)) {
         records_lock();
-        post_sends_refused(q, *bad, rc, where);
+        post_sends_taken(q, wr, rc ? *bad : NULL, where);
+        if (rc)
+            post_sends_refused(q, *bad, rc, where);
         records_unlock();
     }
     return rc;
@@ -61,14 +63,13 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 
     records_lock();
     struct qp_record *q = record_find(KIND_QP, qp, CALLER);
-    struct cq_record *cq = q ? record_find(KIND_CQ, qp->recv_cq, CALLER) : NULL;
     if (q)
-        post_receives(&q->receives, qp, qp->context, cq, wr, where);
+        post_receives(q, wr, where);
     records_unlock();
     int rc = of(qp->context)->ops.post_recv(qp, wr, bad);
     if (rc && q) {
         records_lock();
-        post_receives_refused(&q->receives, cq, *bad);
+        post_receives_refused(q, *bad);
         records_unlock();
     }
     return rc;
@@ -81,12 +82,12 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
     records_lock();
     struct srq_record *s = record_find(KIND_SRQ, srq, CALLER);
     if (s)
-        post_receives(&s->queue, srq, srq->context, NULL, wr, where);
+        post_srq_receives(s, wr, where);
     records_unlock();
     int rc = of(srq->context)->ops.post_srq_recv(srq, wr, bad);
     if (rc && s) {
         records_lock();
-        post_receives_refused(&s->queue, NULL, *bad);
+        post_srq_receives_refused(s, *bad);
         records_unlock();
     }
     return rc;

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 
 #include "src/check/base/finding.h"
+#include "src/check/connect/late.h"
+#include "src/check/connect/peers.h"
 #include "src/check/objects/dead_keys.h"
 #include "src/check/requests/access.h"
 
@@ -33,6 +35,12 @@ static bool sends_data(int opcode)
     }
 }
 
+/* Does the message take a receive request of the peer? */
+static bool takes_receive_request(int opcode)
+{
+    return opcode == IBV_WR_RDMA_WRITE_WITH_IMM || (sends_data(opcode) && opcode != IBV_WR_RDMA_WRITE);
+}
+
 /* Must the buffer stay as it is until a completion was polled? A datagram without a completion is an exception: it is never
  * sent again, so an answer of its receiver also says that the device is done with the buffer. UCX relies on that. */
 static bool is_lent_until_completion(const struct qp_record *q, const struct request *r)
@@ -47,7 +55,8 @@ static void expect(struct cq_record *cq, const struct trace *where)
         return;
     cq->coming++;
     if (cq->coming == (uint32_t)cq->cq->cqe + 1 && rule_is_on(RULE_CQ_SIZE))
-        finding_add(RULE_CQ_SIZE, &(const struct finding_place){where, cq->r.where, "the CQ was made"},
+        finding_add(RULE_CQ_SIZE,
+                    &(const struct finding_place){.where = where, .other = cq->r.where, .whose = "the CQ was made"},
                     "%u completions may come to a CQ that has room for %d: it can overflow", cq->coming, cq->cq->cqe);
 }
 
@@ -61,7 +70,7 @@ static void expect_less(struct cq_record *cq)
 
 static void check_keys(const struct request *r, const struct ibv_context *context)
 {
-    struct finding_place place = {r->where, NULL, "the region was deregistered"};
+    struct finding_place place = {.where = r->where, .whose = "the region was deregistered"};
 
     for (unsigned i = 0; i < r->num_sge; i++) {
         if (r->sge[i].length && dead_keys_has(context, r->sge[i].lkey, &place.other))
@@ -76,10 +85,12 @@ static void check_overlap(struct request *r)
     const struct request *other = request_add_targets(r);
 
     if (other)
-        finding_add(RULE_OVERLAP, &(const struct finding_place){r->where, other->where, "the outstanding request"},
-                    "the %s with wr_id %" PRIu64 " and the outstanding %s with wr_id %" PRIu64
-                    " have memory in common: its contents will be those of either",
-                    request_kind(r->opcode), r->wr_id, request_kind(other->opcode), other->wr_id);
+        finding_add(
+            RULE_OVERLAP,
+            &(const struct finding_place){.where = r->where, .other = other->where, .whose = "the outstanding request"},
+            "the %s with wr_id %" PRIu64 " and the outstanding %s with wr_id %" PRIu64
+            " have memory in common: its contents will be those of either",
+            request_kind(r->opcode), r->wr_id, request_kind(other->opcode), other->wr_id);
 }
 
 static void check_fence(const struct qp_record *q, const struct request *r)
@@ -88,10 +99,12 @@ static void check_fence(const struct qp_record *q, const struct request *r)
         const struct request *w = request_writing(&r->sge[i]);
 
         if (w && w->owner == q->qp && (is_read(w->opcode) || is_atomic(w->opcode)))
-            finding_add(RULE_READ_FENCE, &(const struct finding_place){r->where, w->where, "the earlier request"},
-                        "QP 0x%x: the %s with wr_id %" PRIu64 " sends memory that the %s with wr_id %" PRIu64
-                        " still fills; IBV_SEND_FENCE makes it wait",
-                        q->qp->qp_num, request_kind(r->opcode), r->wr_id, request_kind(w->opcode), w->wr_id);
+            finding_add(
+                RULE_READ_FENCE,
+                &(const struct finding_place){.where = r->where, .other = w->where, .whose = "the earlier request"},
+                "QP 0x%x: the %s with wr_id %" PRIu64 " sends memory that the %s with wr_id %" PRIu64
+                " still fills; IBV_SEND_FENCE makes it wait",
+                q->qp->qp_num, request_kind(r->opcode), r->wr_id, request_kind(w->opcode), w->wr_id);
     }
 }
 
@@ -114,7 +127,8 @@ static void check_state(const struct qp_record *q, const struct trace *where)
 {
     if (q->failed && rule_is_on(RULE_AFTER_ERROR))
         finding_add(
-            RULE_AFTER_ERROR, &(const struct finding_place){where, q->failed_at, "the error was polled"},
+            RULE_AFTER_ERROR,
+            &(const struct finding_place){.where = where, .other = q->failed_at, .whose = "the error was polled"},
             "QP 0x%x: the program posts a request after a completion with an error; it will fail, too, until the QP "
             "is reset",
             q->qp->qp_num);
@@ -135,6 +149,17 @@ static void check_send(struct qp_record *q, struct request *r, unsigned flags)
     }
 }
 
+static void note_remote(struct request *r, const struct ibv_send_wr *wr)
+{
+    if (is_atomic(r->opcode)) {
+        r->rkey = wr->wr.atomic.rkey;
+        r->remote_addr = wr->wr.atomic.remote_addr;
+    } else if (is_read(r->opcode) || r->opcode == IBV_WR_RDMA_WRITE || r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+        r->rkey = wr->wr.rdma.rkey;
+        r->remote_addr = wr->wr.rdma.remote_addr;
+    }
+}
+
 /* --- posting ----------------------------------------------------------------------------------- */
 
 void post_sends(struct qp_record *q, const struct ibv_send_wr *wr, const struct trace *where)
@@ -151,6 +176,7 @@ void post_sends(struct qp_record *q, const struct ibv_send_wr *wr, const struct 
 
         if (!r)
             return;
+        note_remote(r, wr);
         if (signaled)
             expect(cq, where);
         access_locate(r, q->qp->context, is_read(r->opcode) || is_atomic(r->opcode));
@@ -194,31 +220,67 @@ void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int 
     post_last_refused(q, n, rc, where);
 }
 
-void post_receives(struct request_queue *queue, const void *owner, const struct ibv_context *context,
-                   struct cq_record *cq, const struct ibv_recv_wr *wr, const struct trace *where)
+void post_sends_taken(struct qp_record *q, const struct ibv_send_wr *wr, const struct ibv_send_wr *bad,
+                      const struct trace *where)
 {
-    bool is_datagram = cq && ((const struct ibv_qp *)owner)->qp_type == IBV_QPT_UD; /* an SRQ has no CQ */
-
-    for (; wr; wr = wr->next) {
-        const struct request like = {
-            .wr_id = wr->wr_id, .opcode = OPCODE_RECV, .signaled = true, .owner = owner, .where = where};
-        struct request *r = request_add(queue, &like, wr->sg_list, (unsigned)wr->num_sge);
-
-        if (!r)
-            return;
-        expect(cq, where);
-        access_locate(r, context, true);
-        if (is_datagram && rule_is_on(RULE_GRH))
-            check_room_for_grh(r);
-        if (rule_is_on(RULE_OVERLAP))
-            check_overlap(r);
+    for (; q->own && wr && wr != bad; wr = wr->next) {
+        if (takes_receive_request((int)wr->opcode))
+            peers_sent(q->own, where);
     }
 }
 
-void post_receives_refused(struct request_queue *queue, struct cq_record *cq, const struct ibv_recv_wr *bad)
+/* NULL: no memory. */
+static struct request *add_receive(struct request_queue *queue, const void *owner, const struct ibv_context *context,
+                                   const struct ibv_recv_wr *wr, const struct trace *where)
 {
-    for (; bad && last(queue); bad = bad->next) {
-        expect_less(cq);
-        request_remove(queue, last(queue));
+    const struct request like = {
+        .wr_id = wr->wr_id, .opcode = OPCODE_RECV, .signaled = true, .owner = owner, .where = where};
+    struct request *r = request_add(queue, &like, wr->sg_list, (unsigned)wr->num_sge);
+
+    if (!r)
+        return NULL;
+    access_locate(r, context, true);
+    if (rule_is_on(RULE_OVERLAP))
+        check_overlap(r);
+    return r;
+}
+
+void post_receives(struct qp_record *q, const struct ibv_recv_wr *wr, const struct trace *where)
+{
+    struct cq_record *cq = record_find(KIND_CQ, q->qp->recv_cq, NULL);
+    const struct request *r;
+
+    for (; wr && (r = add_receive(&q->receives, q->qp, q->qp->context, wr, where)); wr = wr->next) {
+        expect(cq, where);
+        if (q->qp->qp_type == IBV_QPT_UD && rule_is_on(RULE_GRH))
+            check_room_for_grh(r);
+        if (rule_is_on(RULE_LATE_RECEIVE))
+            late_check(q, r);
+        q->receives_posted++;
     }
+}
+
+void post_receives_refused(struct qp_record *q, const struct ibv_recv_wr *bad)
+{
+    struct cq_record *cq = record_find(KIND_CQ, q->qp->recv_cq, NULL);
+
+    for (; bad && last(&q->receives); bad = bad->next) {
+        expect_less(cq);
+        q->receives_posted--;
+        request_remove(&q->receives, last(&q->receives));
+    }
+}
+
+void post_srq_receives(struct srq_record *s, const struct ibv_recv_wr *wr, const struct trace *where)
+{
+    const struct ibv_srq *srq = s->r.object;
+
+    while (wr && add_receive(&s->queue, srq, srq->context, wr, where))
+        wr = wr->next;
+}
+
+void post_srq_receives_refused(struct srq_record *s, const struct ibv_recv_wr *bad)
+{
+    for (; bad && last(&s->queue); bad = bad->next)
+        request_remove(&s->queue, last(&s->queue));
 }

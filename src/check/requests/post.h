@@ -14,9 +14,14 @@ void post_sends_refused(struct qp_record *q, const struct ibv_send_wr *bad, int 
 /* The library refused the last n. */
 void post_last_refused(struct qp_record *q, unsigned n, int rc, const struct trace *where);
 
-/* Receive requests of a QP or of a shared queue. */
-void post_receives(struct request_queue *queue, const void *owner, const struct ibv_context *context,
-                   struct cq_record *cq, const struct ibv_recv_wr *wr, const struct trace *where);
-void post_receives_refused(struct request_queue *queue, struct cq_record *cq, const struct ibv_recv_wr *bad);
+/* The library has taken the requests before bad (NULL: all). The other end of the connection may be told. */
+void post_sends_taken(struct qp_record *q, const struct ibv_send_wr *wr, const struct ibv_send_wr *bad,
+                      const struct trace *where);
+
+/* Receive requests of a QP, or of a shared queue. */
+void post_receives(struct qp_record *q, const struct ibv_recv_wr *wr, const struct trace *where);
+void post_receives_refused(struct qp_record *q, const struct ibv_recv_wr *bad);
+void post_srq_receives(struct srq_record *s, const struct ibv_recv_wr *wr, const struct trace *where);
+void post_srq_receives_refused(struct srq_record *s, const struct ibv_recv_wr *bad);
 
 #endif

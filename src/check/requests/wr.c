@@ -51,6 +51,32 @@ static void clear(struct wr_building *b)
     b->n = 0;
 }
 
+/* Gives what was noted to the caller, without the lists. Another thread may build as soon as this one has completed. */
+static struct built *take(struct wr_building *b)
+{
+    struct built *built = b->built;
+
+    clear(b);
+    b->built = NULL;
+    b->room = 0;
+    return built;
+}
+
+static void note_remote(struct wr_building *b, uint32_t rkey, uint64_t addr)
+{
+    struct ibv_send_wr *wr = b->n ? &b->built[b->n - 1].wr : NULL;
+
+    if (!wr)
+        return;
+    if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        wr->wr.atomic.rkey = rkey;
+        wr->wr.atomic.remote_addr = addr;
+    } else {
+        wr->wr.rdma.rkey = rkey;
+        wr->wr.rdma.remote_addr = addr;
+    }
+}
+
 static void note(struct wr_building *b, const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode,
                  const struct trace *where)
 {
@@ -103,6 +129,7 @@ static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_ad
     struct wr_building *b = building(qp);
 
     note(b, qp, IBV_WR_RDMA_READ, TRACE_HERE);
+    note_remote(b, rkey, remote_addr);
     b->next.wr_rdma_read(qp, rkey, remote_addr);
 }
 
@@ -111,6 +138,7 @@ static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_a
     struct wr_building *b = building(qp);
 
     note(b, qp, IBV_WR_RDMA_WRITE, TRACE_HERE);
+    note_remote(b, rkey, remote_addr);
     b->next.wr_rdma_write(qp, rkey, remote_addr);
 }
 
@@ -119,6 +147,7 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remo
     struct wr_building *b = building(qp);
 
     note(b, qp, IBV_WR_RDMA_WRITE_WITH_IMM, TRACE_HERE);
+    note_remote(b, rkey, remote_addr);
     b->next.wr_rdma_write_imm(qp, rkey, remote_addr, imm);
 }
 
@@ -152,6 +181,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remo
     struct wr_building *b = building(qp);
 
     note(b, qp, IBV_WR_ATOMIC_CMP_AND_SWP, TRACE_HERE);
+    note_remote(b, rkey, remote_addr);
     b->next.wr_atomic_cmp_swp(qp, rkey, remote_addr, compare, swap);
 }
 
@@ -160,6 +190,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t re
     struct wr_building *b = building(qp);
 
     note(b, qp, IBV_WR_ATOMIC_FETCH_AND_ADD, TRACE_HERE);
+    note_remote(b, rkey, remote_addr);
     b->next.wr_atomic_fetch_add(qp, rkey, remote_addr, add);
 }
 
@@ -230,13 +261,15 @@ static int wr_complete(struct ibv_qp_ex *qp)
     for (unsigned i = 0; q && i < n; i++)
         post_sends(q, &b->built[i].wr, b->built[i].where);
     records_unlock();
-    clear(b);
+    struct built *built = take(b);
     int rc = b->next.wr_complete(qp); /* gives the lock back */
-    if (rc && q) {
-        records_lock();
+    records_lock();
+    for (unsigned i = 0; q && rc == 0 && i < n; i++)
+        post_sends_taken(q, &built[i].wr, NULL, built[i].where);
+    if (rc && q)
         post_last_refused(q, n, rc, TRACE_HERE);
-        records_unlock();
-    }
+    records_unlock();
+    free(built);
     return rc;
 }
 

@@ -18,7 +18,8 @@ static void check_wait(void *record, void *arg)
     const struct wait *w = arg;
 
     if (r->cq->channel == w->channel && r->armed && r->unsafe)
-        finding_add(RULE_LOST_EVENT, &(const struct finding_place){w->where, r->armed_at, "the CQ was armed"},
+        finding_add(RULE_LOST_EVENT,
+                    &(const struct finding_place){.where = w->where, .other = r->armed_at, .whose = "the CQ was armed"},
                     "the program waits for an event of a CQ that it did not poll since it armed it: a completion that "
                     "came before "
                     "makes no event");

@@ -39,7 +39,8 @@ static void look(const struct request_queue *queue, const struct gone *g)
             continue;
         fingerprint_drop(&r->sent); /* the memory can't be compared any more */
         if (rule_is_on(RULE_FREED))
-            finding_add(RULE_FREED, &(const struct finding_place){g->where, r->where, "the request"},
+            finding_add(RULE_FREED,
+                        &(const struct finding_place){.where = g->where, .other = r->where, .whose = "the request"},
                         "%s of memory that the %s with wr_id %" PRIu64 " needs, which has no completion yet", g->how,
                         request_kind(r->opcode), r->wr_id);
     }

@@ -4,6 +4,7 @@
 #include "src/check/base/finding.h"
 #include "src/check/base/next.h"
 #include "src/check/base/trace.h"
+#include "src/check/connect/tables.h"
 #include "src/check/objects/dead_keys.h"
 #include "src/check/objects/records.h"
 #include "src/check/verbs/export.h"
@@ -29,6 +30,7 @@ static struct ibv_mr *registered(struct ibv_mr *mr, const void *memory, size_t l
         r->memory = (uintptr_t)memory;
         r->access = access;
         dead_keys_remove(mr->context, mr->lkey);
+        tables_registered(r);
     }
     records_unlock();
     return mr;
@@ -98,7 +100,8 @@ static void look_for_key(void *record, void *arg)
             if (r->sge[i].lkey != mr->key.lkey || r->sge[i].length == 0)
                 continue;
             finding_add(
-                RULE_DEREG, &(const struct finding_place){mr->r.where, r->where, "the request"},
+                RULE_DEREG,
+                &(const struct finding_place){.where = mr->r.where, .other = r->where, .whose = "the request"},
                 "QP 0x%x: the region with key 0x%x is deregistered, but the %s with wr_id %llu has no completion yet",
                 q->qp->qp_num, (unsigned)mr->key.lkey, request_kind(r->opcode), (unsigned long long)r->wr_id);
             return;
@@ -125,7 +128,10 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
         dead_keys_remove(gone.key.context, (uint32_t)gone.key.lkey);
         records_unlock();
     }
-    if (r)
-        export_destroyed(KIND_MR, mr, rc, TRACE_HERE);
+    if (r) {
+        if (rc == 0)
+            tables_deregistered(&gone, gone.r.where);
+        export_destroyed(KIND_MR, mr, rc, gone.r.where);
+    }
     return rc;
 }

@@ -7,6 +7,7 @@
 #include "src/check/base/next.h"
 #include "src/check/base/trace.h"
 #include "src/check/connect/connect.h"
+#include "src/check/connect/peers.h"
 #include "src/check/objects/records.h"
 #include "src/check/requests/context.h"
 #include "src/check/requests/wr.h"
@@ -27,10 +28,12 @@ static void check_acknowledged(struct ibv_cq *cq, const struct trace *where)
     records_lock();
     const struct cq_record *r = record_find(KIND_CQ, cq, NULL);
     if (r && r->events != r->acked && rule_is_on(RULE_UNACKED))
-        finding_add(RULE_UNACKED, &(const struct finding_place){where, r->event_at, "the last event was taken"},
-                    "a CQ is destroyed, but %u of its %u events were not acknowledged (ibv_ack_cq_events): the call "
-                    "waits for them",
-                    r->events - r->acked, r->events);
+        finding_add(
+            RULE_UNACKED,
+            &(const struct finding_place){.where = where, .other = r->event_at, .whose = "the last event was taken"},
+            "a CQ is destroyed, but %u of its %u events were not acknowledged (ibv_ack_cq_events): the call "
+            "waits for them",
+            r->events - r->acked, r->events);
     records_unlock();
 }
 
@@ -86,11 +89,20 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
-    int rc = NEXT(ibv_destroy_qp, qp);
-
     records_lock();
-    if (rc == 0)
+    struct qp_record *q = record_find(KIND_QP, qp, __builtin_return_address(0));
+    struct peer *own = q ? q->own : NULL;
+    if (q)
+        q->own = NULL;
+    records_unlock();
+    int rc = NEXT(ibv_destroy_qp, qp);
+    records_lock();
+    if (rc == 0) {
+        peers_remove(own);
         wr_forget(qp);
+    } else if (q) {
+        q->own = own;
+    }
     records_unlock();
     export_destroyed(KIND_QP, qp, rc, TRACE_HERE);
     return rc;

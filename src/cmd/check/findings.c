@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cmd/check/pairs.h"
 #include "src/cmd/check/reports.h"
 
 #define SAME_CALLS 4u /* findings of a rule are one if so many innermost calls are the same */
@@ -68,10 +69,22 @@ static size_t merge(struct merged *list, const struct reports *all)
 
 /* --- places ------------------------------------------------------------------------------------ */
 
-/* What calls main is of no interest. */
-static bool is_outermost(const struct place *p)
+static bool is_main(const struct place *p)
 {
     return strcmp(p->function, "main") == 0;
+}
+
+/* Functions of the C library that call the program, for which main may have no name. */
+static bool is_outside(const struct place *p)
+{
+    static const char *const names[] = {"__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl",
+                                        "start_thread", "__clone3"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(p->function, names[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 static int find_calls(struct calls *c, struct places *places, const struct report_trace *t)
@@ -86,8 +99,11 @@ static int find_calls(struct calls *c, struct places *places, const struct repor
         snprintf(raw.module, sizeof(raw.module), "%s", t->at[i].module);
         raw.offset = t->at[i].offset;
         size_t n = place_find(places, &raw, &c->list[c->n]);
-        for (; n && !ends; n--)
-            ends = is_outermost(&c->list[c->n++]);
+        for (; n && !ends; n--) {
+            ends = c->n && is_outside(&c->list[c->n]);
+            if (!ends)
+                ends = is_main(&c->list[c->n++]);
+        }
     }
     struct place *less = realloc(c->list, c->n * sizeof(*less));
     if (less)
@@ -131,10 +147,12 @@ int findings_read(struct findings *f, const char *dir)
     *f = (struct findings){0};
     if (rc)
         return rc;
+    rc = pairs_compare(&all);
     for (size_t i = 0; i < all.n; i++)
         n += all.list[i].n_findings;
     struct merged *list = calloc(n ? n : 1, sizeof(*list));
-    rc = list ? take_all(f, list, merge(list, &all)) : -ENOMEM;
+    if (rc == 0)
+        rc = list ? take_all(f, list, merge(list, &all)) : -ENOMEM;
     free(list);
     reports_free(&all);
     if (rc)

@@ -11,6 +11,32 @@
 
 #define FIELDS_MAX (2u + 2u * REPORT_DEPTH)
 
+/* Room for one entry more. NULL: no memory. It grows by doubling. */
+static void *grow(void *list, size_t n, size_t size)
+{
+    return n & (n - 1) ? list : realloc(list, (n ? 2 * n : 1) * size);
+}
+
+int report_add_finding(struct report *r, const struct report_finding *f)
+{
+    struct report_finding *list;
+
+    for (size_t i = 0; i < r->n_findings; i++) {
+        struct report_finding *g = &r->findings[i];
+
+        if (g->where == f->where && strcmp(g->rule, f->rule) == 0) {
+            g->count = f->count;
+            return 0;
+        }
+    }
+    list = grow(r->findings, r->n_findings, sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    r->findings = list;
+    r->findings[r->n_findings++] = *f;
+    return 0;
+}
+
 /* --- lines ------------------------------------------------------------------------------------- */
 
 /* A whole field that is a number, of at most this value. */
@@ -56,48 +82,156 @@ static int read_trace(struct report *r, char **field, unsigned n)
     return 0;
 }
 
-/* "F count rule where other whose text". A later line of a finding has its whole count. */
+/* "F count rule where pid other whose text". A later line of a finding has its whole count. */
 static int read_finding(struct report *r, char **field, unsigned n)
 {
-    struct report_finding f = {.other_pid = r->pid}, *list;
-    uint64_t where, other;
+    struct report_finding f = {0};
+    uint64_t where, pid, other;
 
-    if (n != 7 || !number(field[1], 10, UINT64_MAX, &f.count) || f.count == 0 ||
-        !number(field[3], 10, UINT_MAX, &where) || !number(field[4], 10, UINT_MAX, &other))
+    if (n != 8 || !number(field[1], 10, UINT64_MAX, &f.count) || f.count == 0 ||
+        !number(field[3], 10, UINT_MAX, &where) || !number(field[4], 10, UINT_MAX, &pid) ||
+        !number(field[5], 10, UINT_MAX, &other))
         return 0;
     f.where = (unsigned)where;
     f.other = (unsigned)other;
+    f.other_pid = (unsigned)pid;
     snprintf(f.rule, sizeof(f.rule), "%s", field[2]);
-    snprintf(f.whose, sizeof(f.whose), "%s", field[5]);
-    snprintf(f.text, sizeof(f.text), "%s", field[6]);
-    for (size_t i = 0; i < r->n_findings; i++) {
-        struct report_finding *g = &r->findings[i];
+    snprintf(f.whose, sizeof(f.whose), "%s", field[6]);
+    snprintf(f.text, sizeof(f.text), "%s", field[7]);
+    return report_add_finding(r, &f);
+}
 
-        if (g->where == f.where && strcmp(g->rule, f.rule) == 0) {
-            g->count = f.count;
+/* The fields of a line, all numbers but the last ones. */
+static bool read_numbers(char **field, unsigned n, unsigned expected, unsigned texts, uint64_t *value)
+{
+    if (n != expected + texts + 1)
+        return false;
+    for (unsigned i = 0; i < expected; i++) {
+        if (!number(field[i + 1], 10, UINT64_MAX, &value[i]))
+            return false;
+    }
+    return true;
+}
+
+static int read_connection(struct report *r, char **field, unsigned n)
+{
+    struct report_connection c = {0}, *list;
+    uint64_t v[14];
+
+    if (!read_numbers(field, n, 14, 2, v))
+        return 0;
+    c = (struct report_connection){.context = v[0],
+                                   .since = v[10],
+                                   .qpn = (unsigned)v[1],
+                                   .type = (unsigned)v[2],
+                                   .peer = (unsigned)v[3],
+                                   .path_mtu = (unsigned)v[4],
+                                   .rq_psn = (unsigned)v[5],
+                                   .dest_rd_atomic = (unsigned)v[6],
+                                   .access = (unsigned)v[7],
+                                   .sq_psn = (unsigned)v[8],
+                                   .rd_atomic = (unsigned)v[9],
+                                   .where = (unsigned)v[11],
+                                   .ready_at = (unsigned)v[12],
+                                   .access_at = (unsigned)v[13]};
+    snprintf(c.gid, sizeof(c.gid), "%s", field[15]);
+    snprintf(c.peer_gid, sizeof(c.peer_gid), "%s", field[16]);
+    for (size_t i = r->n_connections; i > 0; i--) { /* mostly the last one */
+        struct report_connection *old = &r->connections[i - 1];
+
+        if (old->context == c.context && old->qpn == c.qpn && old->since == c.since) {
+            *old = c;
             return 0;
         }
     }
-    list = realloc(r->findings, (r->n_findings + 1) * sizeof(*list));
+    list = grow(r->connections, r->n_connections, sizeof(*list));
     if (!list)
         return -ENOMEM;
-    r->findings = list;
-    r->findings[r->n_findings++] = f;
+    r->connections = list;
+    r->connections[r->n_connections++] = c;
+    return 0;
+}
+
+static int read_registered(struct report *r, char **field, unsigned n)
+{
+    struct report_region *list;
+    uint64_t v[7];
+
+    if (!read_numbers(field, n, 7, 0, v))
+        return 0;
+    list = grow(r->regions, r->n_regions, sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    r->regions = list;
+    r->regions[r->n_regions++] = (struct report_region){.since = v[0],
+                                                        .context = v[1],
+                                                        .rkey = (unsigned)v[2],
+                                                        .addr = v[3],
+                                                        .length = v[4],
+                                                        .access = (unsigned)v[5],
+                                                        .where = (unsigned)v[6]};
+    return 0;
+}
+
+static int read_deregistered(struct report *r, char **field, unsigned n)
+{
+    uint64_t v[4];
+
+    if (!read_numbers(field, n, 4, 0, v))
+        return 0;
+    for (size_t i = r->n_regions; i > 0; i--) {
+        struct report_region *g = &r->regions[i - 1];
+
+        if (g->context == v[1] && g->rkey == (unsigned)v[2] && !g->until) {
+            g->until = v[0];
+            g->gone_at = (unsigned)v[3];
+            break;
+        }
+    }
+    return 0;
+}
+
+static int read_failure(struct report *r, char **field, unsigned n)
+{
+    struct report_failure *list;
+    uint64_t v[10];
+
+    if (!read_numbers(field, n, 10, 0, v))
+        return 0;
+    list = grow(r->failures, r->n_failures, sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    r->failures = list;
+    r->failures[r->n_failures++] = (struct report_failure){.time = v[0],
+                                                           .context = v[1],
+                                                           .qpn = (unsigned)v[2],
+                                                           .status = (unsigned)v[3],
+                                                           .opcode = (unsigned)v[4],
+                                                           .wr_id = v[5],
+                                                           .rkey = (unsigned)v[6],
+                                                           .addr = v[7],
+                                                           .length = v[8],
+                                                           .where = (unsigned)v[9]};
     return 0;
 }
 
 static int read_line(struct report *r, char *line)
 {
+    static const struct {
+        const char *name;
+        int (*read)(struct report *r, char **field, unsigned n);
+    } kinds[] = {{"T", read_trace},      {"F", read_finding},      {"Q", read_connection},
+                 {"R", read_registered}, {"U", read_deregistered}, {"E", read_failure}};
     char *field[FIELDS_MAX];
     unsigned n = 0;
 
     line[strcspn(line, "\n")] = 0;
     while (n < FIELDS_MAX && (field[n] = strsep(&line, "\t")))
         n++;
-    if (strcmp(field[0], "T") == 0)
-        return read_trace(r, field, n);
-    if (strcmp(field[0], "F") == 0)
-        return read_finding(r, field, n);
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(field[0], kinds[i].name) == 0)
+            return kinds[i].read(r, field, n);
+    }
     return 0;
 }
 
@@ -175,6 +309,9 @@ void reports_free(struct reports *all)
     for (size_t i = 0; i < all->n; i++) {
         free_traces(&all->list[i]);
         free(all->list[i].findings);
+        free(all->list[i].connections);
+        free(all->list[i].regions);
+        free(all->list[i].failures);
     }
     free(all->list);
     *all = (struct reports){0};

@@ -30,12 +30,38 @@ struct report_finding {
     unsigned other_pid; /* the process of the other one */
 };
 
+/* src/check/connect/tables.h explains the members of these. Backtraces are 0 if there is none. */
+struct report_connection {
+    uint64_t context, since;
+    unsigned qpn, type, peer, path_mtu, rq_psn, dest_rd_atomic, access, sq_psn, rd_atomic;
+    unsigned where, ready_at, access_at;
+    char gid[33], peer_gid[33];
+};
+
+struct report_region {
+    uint64_t context, since, until, addr, length; /* until 0: it is registered */
+    unsigned rkey, access;
+    unsigned where, gone_at;
+};
+
+struct report_failure {
+    uint64_t time, context, wr_id, addr, length;
+    unsigned qpn, status, opcode, rkey;
+    unsigned where;
+};
+
 /* Of one process. */
 struct report {
     unsigned pid;
     struct report_trace *traces; /* by id */
     struct report_finding *findings; /* [n_findings], owned */
     size_t n_findings;
+    struct report_connection *connections; /* [n_connections], owned */
+    size_t n_connections;
+    struct report_region *regions; /* [n_regions], owned */
+    size_t n_regions;
+    struct report_failure *failures; /* [n_failures], owned */
+    size_t n_failures;
 };
 
 struct reports {
@@ -47,6 +73,9 @@ struct reports {
  * directory. */
 int reports_read(struct reports *all, const char *dir);
 void reports_free(struct reports *all);
+
+/* Adds a finding, or sets the count of that with the same rule and place. Returns 0 or -ENOMEM. */
+int report_add_finding(struct report *r, const struct report_finding *f);
 
 /* NULL: there is none. */
 const struct report_trace *reports_trace(const struct reports *all, unsigned pid, unsigned id);

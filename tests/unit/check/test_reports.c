@@ -35,10 +35,11 @@ TestSuite(check_reports, .init = setup, .fini = teardown);
 
 Test(check_reports, traces_and_findings)
 {
-    write_file("12",
-               "T\t1\t/bin/a\t1f\t/lib/b.so\t20\nT\t2\t/bin/a\t30\n"
-               "F\t1\toverlap\t1\t2\tthe other\tsome text\nF\t1\tleft\t0\t0\t\tmore\nF\t7\toverlap\t1\t2\tx\ty\n");
-    write_file("13", "F\t1\toverlap\t1\t0\t\tno trace\n");
+    write_file(
+        "12",
+        "T\t1\t/bin/a\t1f\t/lib/b.so\t20\nT\t2\t/bin/a\t30\n"
+        "F\t1\toverlap\t1\t12\t2\tthe other\tsome text\nF\t1\tleft\t0\t12\t0\t\tmore\nF\t7\toverlap\t1\t12\t2\tx\ty\n");
+    write_file("13", "F\t1\toverlap\t1\t13\t0\t\tno trace\n");
     cr_assert_eq(reports_read(&all, dir), 0);
     cr_assert_eq(all.n, 2);
     const struct report *r = &all.list[0];
@@ -59,9 +60,9 @@ Test(check_reports, other_lines_and_files_are_left_out)
 {
     write_file("12",
                "\n\t\nT\nT\t1\nT\t1\t/bin/a\nT\tx\t/bin/a\t1\nT\t1\t/bin/a\t-1\nT\t99999999999\ta\t1\nT\t3\ta\t1\tb\n"
-               "F\nF\t0\tleft\t0\t0\t\tx\nF\t-1\tleft\t0\t0\t\tx\nF\t1\tleft\t0\t0\tx\n"
-               "F\t1\tleft\tz\t0\t\tx\nX\t1\nF\t1\tleft\t0\t0\t\t");
-    write_file("notes", "F\t1\tleft\t0\t0\t\tx\n");
+               "F\nF\t0\tleft\t0\t1\t0\t\tx\nF\t-1\tleft\t0\t1\t0\t\tx\nF\t1\tleft\t0\t1\t0\tx\n"
+               "F\t1\tleft\tz\t1\t0\t\tx\nX\t1\nQ\t1\nR\t1\nU\t1\t2\t3\t4\nE\t\nF\t1\tleft\t0\t1\t0\t\t");
+    write_file("notes", "F\t1\tleft\t0\t1\t0\t\tx\n");
     cr_assert_eq(reports_read(&all, dir), 0);
     cr_assert_eq(all.n, 1);
     cr_assert_eq(all.list[0].n_findings, 1, "the last line of the file has no end");
@@ -79,7 +80,7 @@ Test(check_reports, long_lines)
         at = stpcpy(at, "\tmodule\t1f");
     at = stpcpy(at, "\nF\t1\t");
     memset(at, 'r', 5000);
-    strcpy(at + 5000, "\t0\t0\t\ttext\n");
+    strcpy(at + 5000, "\t0\t1\t0\t\ttext\n");
     write_file("1", text);
     free(text);
     cr_assert_eq(reports_read(&all, dir), 0);

@@ -374,7 +374,7 @@ static void timeout_of(uint8_t timeout, uint8_t tries)
 {
     struct ibv_qp *qp = new_qp(IBV_QPT_RC);
     struct ibv_qp_attr a = {
-        .qp_state = IBV_QPS_RTS, .timeout = wrong ? timeout : 14, .retry_cnt = tries, .rnr_retry = 6};
+        .qp_state = IBV_QPS_RTS, .timeout = wrong ? timeout : 14, .retry_cnt = tries, .rnr_retry = 6, .sq_psn = 1};
     need(vt_to_rtr(qp, qp->qp_num) == 0 &&
          ibv_modify_qp(qp, &a,
                        IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
