@@ -21,7 +21,8 @@ enum rule {
     RULE_TIMEOUT, /* a QP that gives up too early, or never */
     RULE_LATE_RECEIVE, /* a receive request came after its message */
     RULE_LOST_EVENT, /* the program waits for an event without a poll after it armed the CQ */
-    RULE_UNACKED, /* a CQ with unacknowledged events was destroyed: the call waits for ever */
+    RULE_UNACKED, /* events were not acknowledged: to destroy their object takes for ever */
+    RULE_THREAD, /* two threads use a thread domain at the same time */
     RULE_UNSIGNALED, /* the send queue is full of requests without completions */
     RULE_CQ_SIZE, /* more completions may come than the CQ has room for */
     RULE_AFTER_ERROR, /* the program posts although the QP is in its error state */

@@ -8,6 +8,7 @@
 
 #include "src/check/base/finding.h"
 #include "src/check/base/inside.h"
+#include "src/check/objects/async_events.h"
 
 static struct record *table[KINDS];
 static struct qp_record *by_number;
@@ -24,6 +25,7 @@ static const char *const names[KINDS][2] = {
     [KIND_QP] = {"queue pair", "queue pairs"},
     [KIND_MR] = {"memory region", "memory regions"},
     [KIND_AH] = {"address handle", "address handles"},
+    [KIND_TD] = {"thread domain", "thread domains"},
 };
 
 void records_lock(void)
@@ -42,6 +44,7 @@ void records_forked(void)
 {
     pthread_mutex_init(&lock, NULL);
     generation++;
+    async_events_forked();
 }
 
 void *record_find(enum kind kind, const void *object, const void *caller)
@@ -167,6 +170,27 @@ const struct mr_record *record_of_lkey(const struct ibv_context *context, uint32
     return r && r->r.generation == generation ? r : NULL;
 }
 
+/* Events that the program never acknowledged. */
+static void end_events(void)
+{
+    const struct trace *where = NULL;
+    unsigned n = async_events_open(NULL, &where);
+
+    for (struct record *r = table[KIND_CQ]; r && rule_is_on(RULE_UNACKED); r = r->hh.next) {
+        const struct cq_record *cq = (const struct cq_record *)r;
+
+        if (r->generation == generation && cq->events != cq->acked)
+            finding_add(RULE_UNACKED, FINDING_AT(cq->event_at),
+                        "at the end of the process, %u of the %u events of a CQ were never acknowledged "
+                        "(ibv_ack_cq_events): the CQ could not be destroyed",
+                        cq->events - cq->acked, cq->events);
+    }
+    if (n && rule_is_on(RULE_UNACKED))
+        finding_add(RULE_UNACKED, FINDING_AT(where),
+                    "at the end of the process, %u asynchronous event%s never acknowledged (ibv_ack_async_event)", n,
+                    n == 1 ? " was" : "s were");
+}
+
 /* The objects of one kind that are left. One finding for all, because one mistake mostly leaves several. */
 static void end(enum kind kind)
 {
@@ -193,5 +217,6 @@ void records_end(void)
     records_lock();
     for (enum kind kind = KIND_CONTEXT; kind < KINDS; kind++)
         end(kind);
+    end_events();
     records_unlock();
 }

@@ -13,7 +13,7 @@
 #include "src/check/objects/connection.h"
 #include "src/check/objects/request.h"
 
-enum kind { KIND_CONTEXT, KIND_PD, KIND_CHANNEL, KIND_CQ, KIND_SRQ, KIND_QP, KIND_MR, KIND_AH, KINDS };
+enum kind { KIND_CONTEXT, KIND_PD, KIND_CHANNEL, KIND_CQ, KIND_SRQ, KIND_QP, KIND_MR, KIND_AH, KIND_TD, KINDS };
 
 /* The beginning of each record. */
 struct record {
@@ -25,9 +25,22 @@ struct record {
     UT_hash_handle hh;
 };
 
+struct td_record {
+    struct record r;
+    unsigned inside; /* calls that use its objects at the moment */
+    const void *thread; /* of the last call */
+    const struct trace *where; /* of that */
+};
+
+struct pd_record {
+    struct record r;
+    struct td_record *td; /* NULL: it is no parent domain with a thread domain */
+};
+
 struct cq_record {
     struct record r;
     struct ibv_cq *cq;
+    struct td_record *td; /* NULL: none */
     uint32_t coming; /* completions that may still come: of signaled sends, and of receive requests */
     bool armed, unsafe; /* unsafe: completions could come before the CQ was armed, and no poll looked for them since */
     const struct trace *armed_at;
@@ -53,6 +66,7 @@ struct qp_record {
         uint64_t qpn;
     } number;
     UT_hash_handle by_number;
+    struct td_record *td; /* NULL: none */
     bool all_signaled; /* sq_sig_all */
     bool failed; /* a completion said so */
     const struct trace *failed_at; /* where that was polled */

@@ -9,6 +9,7 @@
 #include "src/check/connect/port.h"
 #include "src/check/requests/completion.h"
 #include "src/check/requests/post.h"
+#include "src/check/requests/thread_domain.h"
 #include "src/check/requests/wr.h"
 
 #define CONTEXTS_MAX 64u
@@ -21,6 +22,9 @@ static struct opened {
     struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
     struct ibv_srq *(*create_srq_ex)(struct ibv_context *, struct ibv_srq_init_attr_ex *);
     port_query_fn *query_port;
+    struct ibv_td *(*alloc_td)(struct ibv_context *, struct ibv_td_init_attr *);
+    int (*dealloc_td)(struct ibv_td *);
+    struct ibv_pd *(*alloc_parent_domain)(struct ibv_context *, struct ibv_parent_domain_init_attr *);
 } opened[CONTEXTS_MAX];
 
 /* The context is one whose functions are replaced, so there is one. */
@@ -43,12 +47,15 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 
     records_lock();
     struct qp_record *q = record_find(KIND_QP, qp, CALLER);
+    struct td_record *td = q ? q->td : NULL;
+    thread_domain_enter(td, where);
     if (q)
         post_sends(q, wr, where);
     records_unlock();
     int rc = of(qp->context)->ops.post_send(qp, wr, bad);
-    if (q && (rc || q->own)) {
+    if (q && (rc || q->own || td)) {
         records_lock();
+        thread_domain_leave(td);
         post_sends_taken(q, wr, rc ? *bad : NULL, where);
         if (rc)
             post_sends_refused(q, *bad, rc, where);
@@ -63,13 +70,17 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 
     records_lock();
     struct qp_record *q = record_find(KIND_QP, qp, CALLER);
+    struct td_record *td = q ? q->td : NULL;
+    thread_domain_enter(td, where);
     if (q)
         post_receives(q, wr, where);
     records_unlock();
     int rc = of(qp->context)->ops.post_recv(qp, wr, bad);
-    if (rc && q) {
+    if (q && (rc || td)) {
         records_lock();
-        post_receives_refused(q, *bad);
+        thread_domain_leave(td);
+        if (rc)
+            post_receives_refused(q, *bad);
         records_unlock();
     }
     return rc;
@@ -95,11 +106,28 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 
 /* --- polling ----------------------------------------------------------------------------------- */
 
+/* Before the library is called. NULL: the CQ belongs to no thread domain. */
+static struct td_record *enter(struct ibv_cq *cq, const void *caller, const void *frame)
+{
+    struct td_record *td = NULL;
+
+    if (!thread_domain_any())
+        return NULL;
+    records_lock();
+    const struct cq_record *r = record_find(KIND_CQ, cq, caller);
+    if (r && (td = r->td))
+        thread_domain_enter(td, trace_of(caller, frame));
+    records_unlock();
+    return td;
+}
+
 static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
+    struct td_record *td = enter(cq, CALLER, __builtin_frame_address(0));
     int n = of(cq->context)->ops.poll_cq(cq, most, wc);
 
     records_lock();
+    thread_domain_leave(td);
     struct cq_record *r = record_find(KIND_CQ, cq, CALLER);
     if (r)
         r->unsafe = false;
@@ -197,6 +225,7 @@ void context_made_qp(struct ibv_qp *qp, bool all_signaled, bool extended, const 
     records_lock();
     struct qp_record *q = record_add_qp(qp, where);
     if (q) {
+        q->td = thread_domain_of(qp->pd);
         q->all_signaled = all_signaled;
         if (extended)
             wr_replace(qp);
@@ -204,12 +233,13 @@ void context_made_qp(struct ibv_qp *qp, bool all_signaled, bool extended, const 
     records_unlock();
 }
 
-void context_made_cq(struct ibv_cq *cq, const struct trace *where)
+void context_made_cq(struct ibv_cq *cq, const struct ibv_pd *parent, const struct trace *where)
 {
     records_lock();
     struct cq_record *r = record_add(KIND_CQ, cq, sizeof(*r), where);
     if (r)
         r->cq = cq;
+    r->td = parent ? thread_domain_of(parent) : NULL;
     records_unlock();
 }
 
@@ -236,7 +266,8 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 
     if (!cq)
         return NULL;
-    context_made_cq(ibv_cq_ex_to_cq(cq), TRACE_HERE);
+    context_made_cq(ibv_cq_ex_to_cq(cq), attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? attr->parent_domain : NULL,
+                    TRACE_HERE);
     struct cq_record *r = record_of(cq);
     if (r && cq->start_poll) {
         r->start_poll = cq->start_poll;
@@ -275,6 +306,38 @@ static port_query_fn *query_port_of(const struct ibv_context *context)
     return NULL;
 }
 
+/* --- thread domains ---------------------------------------------------------------------------- */
+
+static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+    struct ibv_td *td = of(context)->alloc_td(context, attr);
+
+    records_lock();
+    thread_domain_made(td, TRACE_HERE);
+    records_unlock();
+    return td;
+}
+
+static int dealloc_td(struct ibv_td *td)
+{
+    int rc = of(td->context)->dealloc_td(td);
+
+    records_lock();
+    thread_domain_destroyed(td, rc, TRACE_HERE);
+    records_unlock();
+    return rc;
+}
+
+static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+{
+    struct ibv_pd *pd = of(context)->alloc_parent_domain(context, attr);
+
+    records_lock();
+    thread_domain_has_parent(pd, attr->td, TRACE_HERE);
+    records_unlock();
+    return pd;
+}
+
 /* --- contexts ---------------------------------------------------------------------------------- */
 
 static void replace(struct opened *o)
@@ -294,11 +357,17 @@ static void replace(struct opened *o)
     o->create_cq_ex = v->create_cq_ex;
     o->create_srq_ex = v->create_srq_ex;
     o->query_port = v->query_port;
+    o->alloc_td = v->alloc_td;
+    o->dealloc_td = v->dealloc_td;
+    o->alloc_parent_domain = v->alloc_parent_domain;
     port_set_query(query_port_of);
     v->create_qp_ex = v->create_qp_ex ? create_qp_ex : NULL;
     v->create_cq_ex = v->create_cq_ex ? create_cq_ex : NULL;
     v->create_srq_ex = v->create_srq_ex ? create_srq_ex : NULL;
     v->query_port = v->query_port ? query_port : NULL;
+    v->alloc_td = v->alloc_td ? alloc_td : NULL;
+    v->dealloc_td = v->dealloc_td ? dealloc_td : NULL;
+    v->alloc_parent_domain = v->alloc_parent_domain ? alloc_parent_domain : NULL;
 }
 
 void context_opened(struct ibv_context *context, const struct trace *where)
@@ -331,6 +400,9 @@ void context_closing(struct ibv_context *context)
             v->create_cq_ex = o->create_cq_ex;
             v->create_srq_ex = o->create_srq_ex;
             v->query_port = o->query_port;
+            v->alloc_td = o->alloc_td;
+            v->dealloc_td = o->dealloc_td;
+            v->alloc_parent_domain = o->alloc_parent_domain;
         }
         o->context = NULL;
         asked_forget(context);

@@ -6,6 +6,7 @@
 
 #include "src/check/base/trace.h"
 #include "src/check/requests/post.h"
+#include "src/check/requests/thread_domain.h"
 
 /* A request that is being built. */
 struct built {
@@ -238,7 +239,12 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t n, const struct
 static void wr_start(struct ibv_qp_ex *qp)
 {
     struct wr_building *b = building(qp);
+    const struct trace *where = TRACE_HERE;
 
+    records_lock();
+    const struct qp_record *q = record_find(KIND_QP, &qp->qp_base, __builtin_return_address(0));
+    thread_domain_enter(q ? q->td : NULL, where);
+    records_unlock();
     b->next.wr_start(qp); /* takes the lock of the queue */
     clear(b);
 }
@@ -249,6 +255,10 @@ static void wr_abort(struct ibv_qp_ex *qp)
 
     clear(b);
     b->next.wr_abort(qp);
+    records_lock();
+    const struct qp_record *q = record_find(KIND_QP, &qp->qp_base, __builtin_return_address(0));
+    thread_domain_leave(q ? q->td : NULL);
+    records_unlock();
 }
 
 static int wr_complete(struct ibv_qp_ex *qp)
@@ -264,6 +274,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
     struct built *built = take(b);
     int rc = b->next.wr_complete(qp); /* gives the lock back */
     records_lock();
+    thread_domain_leave(q ? q->td : NULL);
     for (unsigned i = 0; q && rc == 0 && i < n; i++)
         post_sends_taken(q, &built[i].wr, NULL, built[i].where);
     if (rc && q)

@@ -4,6 +4,7 @@
 #include "src/check/base/finding.h"
 #include "src/check/base/next.h"
 #include "src/check/base/trace.h"
+#include "src/check/objects/async_events.h"
 #include "src/check/objects/records.h"
 #include "src/check/verbs/export.h"
 
@@ -45,6 +46,27 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq
     }
     records_unlock();
     return 0;
+}
+
+EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+    const struct trace *where = TRACE_HERE;
+    int rc = NEXT(ibv_get_async_event, context, event);
+
+    if (rc == 0) {
+        records_lock();
+        async_events_taken(event, where);
+        records_unlock();
+    }
+    return rc;
+}
+
+EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+    records_lock();
+    async_events_acknowledged(event);
+    records_unlock();
+    NEXT(ibv_ack_async_event, event);
 }
 
 EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n)

@@ -4,7 +4,7 @@
 void export_made(enum kind kind, const void *object, const struct trace *where)
 {
     records_lock();
-    record_add(kind, object, sizeof(struct record), where);
+    record_add(kind, object, kind == KIND_PD ? sizeof(struct pd_record) : sizeof(struct record), where);
     records_unlock();
 }
 

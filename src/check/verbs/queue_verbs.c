@@ -8,6 +8,7 @@
 #include "src/check/base/trace.h"
 #include "src/check/connect/connect.h"
 #include "src/check/connect/peers.h"
+#include "src/check/objects/async_events.h"
 #include "src/check/objects/records.h"
 #include "src/check/requests/context.h"
 #include "src/check/requests/wr.h"
@@ -18,13 +19,28 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 {
     struct ibv_cq *cq = NEXT(ibv_create_cq, context, cqe, cq_context, channel, comp_vector);
 
-    context_made_cq(cq, TRACE_HERE);
+    context_made_cq(cq, NULL, TRACE_HERE);
     return cq;
 }
 
 /* The library waits for the acknowledgement of events, so the finding comes before the call. */
-static void check_acknowledged(struct ibv_cq *cq, const struct trace *where)
+static void check_async_events(const void *object, const char *what, const struct trace *where)
 {
+    struct finding_place place = {.where = where, .whose = "the event was taken"};
+
+    records_lock();
+    unsigned n = async_events_open(object, &place.other);
+    if (n && rule_is_on(RULE_UNACKED))
+        finding_add(RULE_UNACKED, &place,
+                    "a %s is destroyed, but %u of its asynchronous events %s not acknowledged (ibv_ack_async_event): "
+                    "the call waits for %s",
+                    what, n, n == 1 ? "was" : "were", n == 1 ? "it" : "them");
+    records_unlock();
+}
+
+static void check_events(struct ibv_cq *cq, const struct trace *where)
+{
+    check_async_events(cq, "CQ", where);
     records_lock();
     const struct cq_record *r = record_find(KIND_CQ, cq, NULL);
     if (r && r->events != r->acked && rule_is_on(RULE_UNACKED))
@@ -39,7 +55,7 @@ static void check_acknowledged(struct ibv_cq *cq, const struct trace *where)
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
-    check_acknowledged(cq, TRACE_HERE);
+    check_events(cq, TRACE_HERE);
     int rc = NEXT(ibv_destroy_cq, cq);
     export_destroyed(KIND_CQ, cq, rc, TRACE_HERE);
     return rc;
@@ -55,6 +71,7 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 {
+    check_async_events(srq, "shared receive queue", TRACE_HERE);
     int rc = NEXT(ibv_destroy_srq, srq);
 
     export_destroyed(KIND_SRQ, srq, rc, TRACE_HERE);
@@ -89,6 +106,7 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
+    check_async_events(qp, "queue pair", TRACE_HERE);
     records_lock();
     struct qp_record *q = record_find(KIND_QP, qp, __builtin_return_address(0));
     struct peer *own = q ? q->own : NULL;

@@ -16,7 +16,7 @@ check() # OPTION... -- COMMAND...: prints what pumice says
 # Rules, and mistakes of another name with their rules.
 for entry in send-buffer overlap dereg dead-key read-fence lost-event unsignaled cq-size after-error busy left fork access access=access-bounds freed \
     freed=freed-realloc freed=freed-munmap freed=freed-send \
-    grh grh=grh-ah grh=grh-room mtu timeout timeout=timeout-early; do
+    grh grh=grh-ah grh=grh-room mtu timeout timeout=timeout-early thread; do
     rule=${entry%=*} mistake=${entry#*=}
     out=$(check --check "$mistakes" $mistake right)
     is "$mistake, right" "$out" "pumice: check: no findings"
@@ -28,7 +28,11 @@ for entry in send-buffer overlap dereg dead-key read-fence lost-event unsignaled
 done
 # The program hangs, as it would without the checker, so it is killed by a signal. The finding is not lost.
 has "unacked" "$(check --check "$mistakes" unacked wrong)" "  unacked: a CQ is destroyed, but 1 of its 1 events were not acknowledged"
-is "unacked, right" "$(check --check "$mistakes" unacked right)" "pumice: check: no findings"
+has "unacked, asynchronous" "$(check --check "$mistakes" unacked-async wrong)" "  unacked: a shared receive queue is destroyed, but 1 of its asynchronous events was not"
+has "unacked at the end" "$(check --check "$mistakes" unacked-exit wrong)" "  unacked: at the end of the process, 1 of the 1 events of a CQ were never acknowledged"
+for mistake in unacked unacked-async unacked-exit; do
+    is "$mistake, right" "$(check --check "$mistakes" $mistake right)" "pumice: check: no findings"
+done
 
 # What the findings say.
 out=$(check --check "$mistakes" send-buffer wrong)

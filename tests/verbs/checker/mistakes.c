@@ -2,9 +2,11 @@
 /* Mistakes that the checker finds, and the right way beside each. tests/e2e/cli/check.sh runs them one by one.
  * Usage: mistakes RULE wrong|right */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "tests/verbs/vt.h"
 
@@ -324,6 +326,86 @@ static void busy(void)
         need(ibv_dealloc_pd(pd) == 0);
 }
 
+/* A shared receive queue that falls below its limit makes an asynchronous event. */
+static void unacked_async(void)
+{
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
+    struct ibv_srq_attr limit = {.srq_limit = 1};
+    struct ibv_srq *srq = ibv_create_srq(p.pd, &init);
+    struct ibv_qp_init_attr with = {
+        .send_cq = p.scq, .recv_cq = p.rcq, .srq = srq, .cap = {4, 0, 1, 0, 0}, .qp_type = IBV_QPT_RC};
+    struct ibv_qp *qp = srq ? ibv_create_qp(p.pd, &with) : NULL;
+    struct ibv_sge s = vt_sge(&p, 0, 8);
+    struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_async_event event;
+    need(qp && vt_to_init(qp) == 0 && vt_to_rtr(qp, qp->qp_num) == 0 && vt_to_rts(qp) == 0);
+    need(vt_srq_recv(&p, srq, 0, 64, 8) == 0 && ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT) == 0);
+    need(ibv_post_send(qp, &wr, &bad) == 0 && take(p.scq).status == IBV_WC_SUCCESS);
+    need(take(p.rcq).status == IBV_WC_SUCCESS && ibv_get_async_event(p.ctx, &event) == 0);
+    need(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED);
+    if (!wrong)
+        ibv_ack_async_event(&event);
+    fflush(stdout);
+    if (wrong)
+        alarm(1); /* to destroy the queue takes for ever */
+    need(ibv_destroy_qp(qp) == 0 && ibv_destroy_srq(srq) == 0);
+}
+
+/* The CQ is not destroyed. */
+static void unacked_exit(void)
+{
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(p.ctx);
+    struct ibv_cq *cq = ibv_create_cq(p.ctx, 16, NULL, channel, 0), *got;
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+    struct ibv_qp *qp = ibv_create_qp(p.pd, &init);
+    struct ibv_recv_wr wr = {.wr_id = 1}, *bad;
+    void *cq_context;
+    need(qp && vt_to_init(qp) == 0 && ibv_post_recv(qp, &wr, &bad) == 0 && ibv_req_notify_cq(cq, 0) == 0);
+    need(vt_to_state(qp, IBV_QPS_ERR) == 0 && ibv_get_cq_event(channel, &got, &cq_context) == 0);
+    if (!wrong)
+        ibv_ack_cq_events(cq, 1);
+    if (wrong)
+        exit(0);
+    need(ibv_destroy_qp(qp) == 0 && ibv_destroy_cq(cq) == 0 && ibv_destroy_comp_channel(channel) == 0);
+}
+
+/* Two threads use the queue pair of a thread domain, one after the other, or at the same time. */
+static struct ibv_qp *shared_qp;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void *use(void *arg)
+{
+    struct timespec t = {0};
+    while (t.tv_nsec < 300000000 && t.tv_sec == 0) { /* of this thread's processor time */
+        struct ibv_recv_wr wr = {.wr_id = 1}, *bad;
+        if (!wrong)
+            pthread_mutex_lock(&turn);
+        ibv_post_recv(shared_qp, &wr, &bad); /* fails when the queue is full */
+        if (!wrong)
+            pthread_mutex_unlock(&turn);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    }
+    return arg;
+}
+
+static void thread(void)
+{
+    struct ibv_td_init_attr none = {0};
+    struct ibv_td *td = ibv_alloc_td(p.ctx, &none);
+    struct ibv_parent_domain_init_attr attr = {.pd = p.pd, .td = td};
+    struct ibv_pd *parent = td ? ibv_alloc_parent_domain(p.ctx, &attr) : NULL;
+    struct ibv_qp_init_attr init = {.send_cq = p.scq, .recv_cq = p.rcq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+    pthread_t threads[2];
+    need(parent != NULL);
+    shared_qp = ibv_create_qp(parent, &init);
+    need(shared_qp && vt_to_init(shared_qp) == 0);
+    for (int i = 0; i < 2; i++)
+        need(pthread_create(&threads[i], NULL, use, NULL) == 0);
+    for (int i = 0; i < 2; i++)
+        need(pthread_join(threads[i], NULL) == 0);
+    need(ibv_destroy_qp(shared_qp) == 0 && ibv_dealloc_pd(parent) == 0 && ibv_dealloc_td(td) == 0);
+}
+
 /* A queue pair in state INIT. */
 static struct ibv_qp *new_qp(enum ibv_qp_type type)
 {
@@ -428,6 +510,9 @@ static const struct {
     {"read-fence", read_fence},
     {"lost-event", lost_event},
     {"unacked", unacked},
+    {"unacked-async", unacked_async},
+    {"unacked-exit", unacked_exit},
+    {"thread", thread},
     {"unsignaled", unsignaled},
     {"cq-size", cq_size},
     {"after-error", after_error},
