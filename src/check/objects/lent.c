@@ -8,15 +8,18 @@
 #define PAGES_LOOKED 64u /* for longer memory, the answer is yes */
 
 static _Atomic uint32_t begins[PAGES]; /* memory that begins in a page */
-static _Atomic uint64_t total;
+static _Atomic uint32_t total;
 
 static void count(const struct ibv_sge *list, unsigned n, uint32_t by)
 {
     for (unsigned i = 0; i < n; i++) {
         if (!list[i].addr || !list[i].length)
             continue;
-        atomic_fetch_add_explicit(&begins[(list[i].addr >> PAGE_SHIFT) % PAGES], by, memory_order_relaxed);
-        atomic_fetch_add_explicit(&total, (uint64_t)(int32_t)by, memory_order_relaxed);
+        _Atomic uint32_t *page = &begins[(list[i].addr >> PAGE_SHIFT) % PAGES];
+
+        /* Only one thread counts at a time, so these need not be atomic as a whole. */
+        atomic_store_explicit(page, atomic_load_explicit(page, memory_order_relaxed) + by, memory_order_relaxed);
+        atomic_store_explicit(&total, atomic_load_explicit(&total, memory_order_relaxed) + by, memory_order_relaxed);
     }
 }
 

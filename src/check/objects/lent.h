@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A request with this memory is outstanding. Entries at address 0 are left out. */
+/* Under the lock of records.h. A request with this memory is outstanding. Entries at address 0 are left out. */
 void lent_add(const struct ibv_sge *list, unsigned n);
 /* It no longer is. The list is as it was. */
 void lent_remove(const struct ibv_sge *list, unsigned n);

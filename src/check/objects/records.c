@@ -11,7 +11,8 @@
 #include "src/check/objects/async_events.h"
 
 static struct record *table[KINDS];
-static struct qp_record *by_number;
+static struct record *latest[KINDS]; /* found most recently; NULL: none */
+static struct qp_record *by_number, *latest_qp; /* latest_qp: found by its number */
 static struct mr_record *by_key, *last_mr; /* last_mr: found most recently */
 static unsigned generation;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,9 +50,11 @@ void records_forked(void)
 
 void *record_find(enum kind kind, const void *object, const void *caller)
 {
-    struct record *r;
+    struct record *r = latest[kind];
 
-    HASH_FIND_PTR(table[kind], &object, r);
+    if (!r || r->object != object)
+        HASH_FIND_PTR(table[kind], &object, r);
+    latest[kind] = r;
     if (r && r->generation != generation && rule_is_on(RULE_FORK))
         finding_add(RULE_FORK, FINDING_AT(trace_of(caller, NULL)),
                     "a child process uses a %s that its parent made; objects stay with the process that makes them",
@@ -62,8 +65,10 @@ void *record_find(enum kind kind, const void *object, const void *caller)
 static void drop(struct record *r)
 {
     HASH_DEL(table[r->kind], r);
+    latest[r->kind] = NULL;
     if (r->kind == KIND_QP) {
         HASH_DELETE(by_number, by_number, (struct qp_record *)r);
+        latest_qp = NULL;
         request_remove_all(&((struct qp_record *)r)->sends);
         request_remove_all(&((struct qp_record *)r)->receives);
     }
@@ -134,9 +139,11 @@ struct qp_record *record_add_qp(struct ibv_qp *qp, const struct trace *where)
 struct qp_record *record_of_qpn(const struct ibv_context *context, uint32_t qpn)
 {
     const struct qp_number number = {context, qpn};
-    struct qp_record *q;
+    struct qp_record *q = latest_qp;
 
-    HASH_FIND(by_number, by_number, &number, sizeof(number), q);
+    if (!q || q->number.context != context || q->number.qpn != qpn)
+        HASH_FIND(by_number, by_number, &number, sizeof(number), q);
+    latest_qp = q;
     return q && q->r.generation == generation ? q : NULL;
 }
 

@@ -73,7 +73,9 @@ static void check_keys(const struct request *r, const struct ibv_context *contex
     struct finding_place place = {.where = r->where, .whose = "the region was deregistered"};
 
     for (unsigned i = 0; i < r->num_sge; i++) {
-        if (r->sge[i].length && dead_keys_has(context, r->sge[i].lkey, &place.other))
+        bool alive = !r->sge[i].length || record_of_lkey(context, r->sge[i].lkey);
+
+        if (!alive && dead_keys_has(context, r->sge[i].lkey, &place.other))
             finding_add(RULE_DEAD_KEY, &place,
                         "the %s with wr_id %" PRIu64 " has the key 0x%x of a region that was deregistered",
                         request_kind(r->opcode), r->wr_id, r->sge[i].lkey);
@@ -240,6 +242,8 @@ static struct request *add_receive(struct request_queue *queue, const void *owne
     if (!r)
         return NULL;
     access_locate(r, context, true);
+    if (rule_is_on(RULE_DEAD_KEY))
+        check_keys(r, context);
     if (rule_is_on(RULE_OVERLAP))
         check_overlap(r);
     return r;

@@ -14,7 +14,7 @@ check() # OPTION... -- COMMAND...: prints what pumice says
 }
 
 # Rules, and mistakes of another name with their rules.
-for entry in send-buffer overlap dereg dead-key read-fence lost-event unsignaled cq-size after-error busy left fork access access=access-bounds freed \
+for entry in send-buffer overlap dereg dead-key dead-key=dead-key-recv read-fence lost-event unsignaled cq-size after-error busy left fork access access=access-bounds freed \
     freed=freed-realloc freed=freed-munmap freed=freed-send \
     grh grh=grh-ah grh=grh-room mtu timeout timeout=timeout-early thread; do
     rule=${entry%=*} mistake=${entry#*=}

@@ -224,6 +224,19 @@ static void access_bounds(void)
     need(ibv_dereg_mr(dm_mr) == 0 && ibv_free_dm(dm) == 0 && ibv_dereg_mr(mr) == 0);
 }
 
+static void dead_key_recv(void)
+{
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, p.buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge s = {(uintptr_t)p.buf, 64, mr->lkey};
+    struct ibv_recv_wr wr = {.sg_list = &s, .num_sge = 1}, *bad;
+    if (wrong)
+        need(ibv_dereg_mr(mr) == 0);
+    need(ibv_post_recv(p.qp[1], &wr, &bad) == 0);
+    if (!wrong)
+        need(vt_to_state(p.qp[1], IBV_QPS_ERR) == 0 && take(p.rcq).status == IBV_WC_WR_FLUSH_ERR &&
+             ibv_dereg_mr(mr) == 0);
+}
+
 static void read_fence(void)
 {
     need(read_to(0, 8192, 64, 1) == 0);
@@ -505,6 +518,7 @@ static const struct {
     {"freed-munmap", freed_munmap},
     {"freed-send", freed_send},
     {"dead-key", dead_key},
+    {"dead-key-recv", dead_key_recv},
     {"access", access_right},
     {"access-bounds", access_bounds},
     {"read-fence", read_fence},
