@@ -73,6 +73,7 @@ fault TX_CLASSES unit/daemon/monitor test_counter_names daemon/monitor/counter_n
 fault CREDITS verbs/datapath test_credits+credits daemon/core/requester/credits.c 'c->begun == c->done : req_credits_left(c) > 0' 'true : true'
 fault ENVIRONMENT unit/daemon test_option_table daemon/environment.c 'return getenv(name);' 'return NULL;'
 fault AUTOSTART verbs/life test_reopen src/verbs/session/autostart.c 'strcmp(v, "1") == 0 &&' 'strcmp(v, "1") == 2 &&'
+fault MESH e2e/daemon mesh include/pumice/abi.h '#define PM_DEVICES_MAX 16' '#define PM_DEVICES_MAX 4'
 fault RES_PID e2e/cli res src/cmd/rdma/rows.c 'copy(row, "pid", s, "pid");' ''
 fault LADDER_LOST e2e/capture ladder pcap/trace/psn_order.c 'q->marks |= TRACE_LOST;' ''
 fault PLOT_TRIPS e2e/capture plot pcap/picture/plot.c 'end - request->time_ns};' '1};'
