@@ -84,6 +84,9 @@ class Build:
         self.pumiced = os.path.join(self.dir, "bin", "pumiced")
         self.pumice = os.path.join(self.dir, "bin", "pumice")
         self.library = os.path.join(self.dir, "lib", "pumice", "libibverbs.so.1")
+        self.checker = os.path.join(self.dir, "lib", "pumice", "libpumice_check.so")
+        self.checks = False  # the checker is preloaded into programs, and writes what it finds to their standard error
+        self.daemon_options = []  # further ones of all daemons
         self._preload = None
 
     def missing(self):
@@ -104,7 +107,7 @@ class Build:
         if self._preload is None:
             names = [n for n in self.sanitizers() if "asan" in n or "tsan" in n]
             paths = [subprocess.run(["cc", "-print-file-name=" + n], capture_output=True, text=True, check=True).stdout.strip() for n in names]
-            self._preload = ":".join(paths + [self.library])
+            self._preload = ":".join(paths + ([self.checker] if self.checks else []) + [self.library])
         return self._preload
 
 
@@ -325,6 +328,8 @@ class Host:
         return object_counts(self.status())
 
 
+CHECKER_SAYS = "pumice check: "
+
 # The names by which the status counts what clients have made.
 OBJECT_KINDS = ("sessions", "pds", "mrs", "cqs", "qps", "channels", "ahs", "srqs", "mws", "xrcds", "comp_cntrs", "listeners", "connections")
 
@@ -366,7 +371,7 @@ class Lab:
         self.dir = tempfile.mkdtemp(prefix="pumice-e2e-")
         self.hosts, self.namespaces, self.processes, self._logs = [], [], [], 0
         try:
-            self._make(topology, list(options), block, spread)
+            self._make(topology, list(options) + build.daemon_options, block, spread)
         except BaseException:
             self.close()
             raise
@@ -403,10 +408,10 @@ class Lab:
             entry = pwd.getpwnam(self.user)
         except KeyError as e:
             raise Unavailable(f"there is no user {self.user}") from e
-        for path in (self.build.pumiced, self.build.library):
+        for path in (self.build.pumiced, self.build.library, self.build.checker):
             shutil.copy(path, self.dir)
         self.pumiced = os.path.join(self.dir, "pumiced")
-        self.preload = self.preload.replace(self.build.library, os.path.join(self.dir, "libibverbs.so.1"))
+        self.preload = self.preload.replace(os.path.dirname(self.build.library), self.dir)
         for name in os.listdir(self.dir):
             os.chmod(os.path.join(self.dir, name), 0o755)
         os.chown(self.dir, entry.pw_uid, entry.pw_gid)
@@ -472,6 +477,19 @@ class Lab:
     def log(self, tag):
         self._logs += 1
         return os.path.join(self.dir, f"{self._logs:04d}.{tag}.log")
+
+    def findings(self):
+        """The findings of the checker in the logs of all programs, each text once. It tells the places below each, and sums at the end."""
+        found = {}
+        for name in sorted(os.listdir(self.dir)):
+            if not name.endswith(".log"):
+                continue
+            with open(os.path.join(self.dir, name), encoding="utf-8", errors="replace") as f:
+                for line in f:
+                    text = line.rstrip().removeprefix(CHECKER_SAYS)
+                    if line.startswith(CHECKER_SAYS) and not text.startswith(" ") and " times in all: " not in text:
+                        found.setdefault(text)
+        return list(found)
 
     def alive(self):
         return all(h.daemon is not None and h.daemon.alive() for h in self.hosts)

@@ -7,6 +7,7 @@ import argparse
 import dataclasses
 import fnmatch
 import os
+import re
 import sys
 import time
 
@@ -35,6 +36,10 @@ class Runner:
     def __init__(self, args):
         self.args = args
         self.build = labs.Build(args.build)
+        self.build.checks = args.check
+        if args.unkind:
+            self.build.daemon_options = ["--unkind", args.unkind, "--seed", args.seed]
+        self.findings = {}  # of the checker: the first case that has it
         self.lab, self.lab_key, self.lab_error = None, None, None
         self.count = {"ok": 0, "FAIL": 0, "skip": 0}
         self.skipped, self.failed = [], []
@@ -96,6 +101,8 @@ class Runner:
         lab = self.lab_for(case)
         try:
             self.perform_captured(case, lab)
+            for text in lab.findings() if self.args.check else ():
+                self.findings.setdefault(re.sub(r"0x[0-9a-f]+|\d+", "N", text), (case.name, text))
             if not lab.alive() and not self.may_end_daemons(case):
                 raise labs.Trouble("a daemon has died")
             if self.key(case) is not None:
@@ -127,7 +134,8 @@ class Runner:
         if verdict == "FAIL":
             print("    " + text.rstrip().replace("\n", "\n    "))
             extra = f" --build {self.args.build}" if self.args.build != labs.default_build() else ""
-            extra += "".join(f" --{name} '{value}'" for name in ("lint", "fault") if (value := getattr(self.args, name, None)))
+            extra += "".join(f" --{name} '{value}'" for name in ("lint", "fault", "unkind") if (value := getattr(self.args, name, None)))
+            extra += (f" --seed {self.args.seed}" if self.args.unkind else "") + (" --check" if self.args.check else "")
             print(f"    repeat with: python3 {self.script} --full --exact{extra} -k '{case.name}'\n", flush=True)
             self.failed.append(case.name)
         if verdict == "skip":
@@ -144,6 +152,8 @@ class Runner:
             print(f"# skipped: {line}")  # tests/run.sh counts these
         for name in self.failed:
             print(f"failed: {name}")
+        for name, text in self.findings.values():
+            print(f"finding: {name}: {text}")
         print(f"{self.count['ok']} passed, {self.count['FAIL']} failed, {self.count['skip']} skipped in {time.monotonic() - start:.0f} s")
         if not self.count["ok"] and not self.failed:
             print("skip: " + (self.skipped[0] if self.skipped else "nothing was tested"))
@@ -180,6 +190,9 @@ class Runner:
         parser.add_argument("--lint", metavar="DIR", help="capture the packets of each case, and let the linter judge them; the captures that it refuses stay in DIR")
         if cls.takes_faults:
             parser.add_argument("--fault", metavar="SPEC", help="the daemons of cases without faults inject these faults")
+        parser.add_argument("--unkind", metavar="KINDS", help="the devices are unkind: all, or kinds with commas between")
+        parser.add_argument("--seed", default="1", metavar="N", help="the seed of their decisions (1)")
+        parser.add_argument("--check", action="store_true", help="check the programs' use of verbs; the findings are listed at the end, and change no verdict")
         parser.add_argument("--build", default=labs.default_build(), metavar="DIR", help="what to test (build)")
         parser.add_argument("--block", default=cls.block, metavar="A.B.C", help=f"addresses A.B.C.* for the hosts ({cls.block})")
         return parser
