@@ -81,6 +81,7 @@ fault LADDER_BANDS e2e/capture ladder pcap/trace/exchange.c 'g->of_message[messa
 fault KILLS verbs/life test_kills daemon/objects/qp/xrc_target.c 'if (--x->opens == 0)' 'if (--x->opens == 77)'
 fault PROFILE_LIMITS verbs/objects test_profile+e810 daemon/profile/profile.c 'take(&l->max_sge, from->max_sge, ENGINE_MAX_SGE);' ''
 fault PROFILE_QUEUES verbs/objects test_profile+connectx-6 src/verbs/control/queue_rule.c 'BLOCKS_MAX = 32768' 'BLOCKS_MAX = 65536'
+fault PROFILE_GIDS verbs/objects test_profile+connectx-6 daemon/objects/qp/qp_ring.c 'ud->av.sgid_index = (uint8_t)device_gid_entry(q->device, ud->av.sgid_index);' ''
 fault PROFILE_ATOMICS verbs/objects test_profile+e810 src/verbs/datapath/wr_opcode.c 'absent & PM_ABSENT_ATOMICS ?' 'false ?'
 
 # --- unkind devices

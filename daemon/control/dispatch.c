@@ -67,13 +67,13 @@ static int query_gid(struct session *s, const void *rq, struct control_reply *rp
 
     if (r->index >= device_gid_table_len(d))
         return control_fail(rp, -EINVAL, "GID index %u: device %s has %u", r->index, d->name, device_gid_table_len(d));
-    const struct gid_entry *e = gid_table_at(&d->gids, r->index);
+    const struct gid_entry *e = gid_table_at(&d->gids, device_gid_entry(d, r->index));
     if (!e)
         return control_fail(rp, -ENOENT, "GID index %u is empty: %s has no such address", r->index, d->netdev.name);
     rep = control_payload(rp, sizeof(*rep));
     memcpy(rep->gid, e->gid, sizeof(rep->gid));
     rep->ifindex = d->netdev.index;
-    rep->type = IBV_GID_TYPE_ROCE_V2;
+    rep->type = device_gid_is_v1(d, r->index) ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
     return 0;
 }
 
@@ -90,7 +90,8 @@ static int modify_qp(struct session *s, const void *rq, struct control_reply *rp
                           gid_text(r->attr.av.dgid, text));
     if (rc == 0 && r->mask & QPA_AV && r->mask & QPA_PATH_MTU && r->attr.path_mtu >= IBV_MTU_256 &&
         r->attr.path_mtu <= IBV_MTU_4096)
-        rc = path_check_use(s, r->attr.av.dgid, r->attr.av.sgid_index, 128u << r->attr.path_mtu, rp);
+        rc = path_check_use(s, r->attr.av.dgid, (uint8_t)device_gid_entry(s->device, r->attr.av.sgid_index),
+                            128u << r->attr.path_mtu, rp);
     return rc ? rc : client_qp_modify(s, rq, rp);
 }
 

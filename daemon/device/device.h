@@ -168,10 +168,33 @@ void device_post(struct device *d, struct mailbox_call *call);
  * wait_ns, and the job is no longer the caller's. If the thread does not run, runs the slice here. */
 bool device_slice(struct device *d, struct slice_job *job, uint64_t wait_ns);
 
-/* The length of the GID table that programs see. There are addresses in the first ENGINE_MAX_GIDS entries only. */
+/* Programs see the GID table as the profile has it. If it has each address twice, entry i of the table has the indexes 2i
+ * (RoCE v1) and 2i + 1 (RoCE v2). Both stand for the same packets, which are of RoCE v2. */
+
+/* The length of the GID table that programs see. There are addresses in the first entries only. */
 static inline uint32_t device_gid_table_len(const struct device *d)
 {
-    return d->limits.gid_tbl_len > ENGINE_MAX_GIDS ? d->limits.gid_tbl_len : ENGINE_MAX_GIDS;
+    const uint32_t least = (unsigned)ENGINE_MAX_GIDS << d->limits.gid_v1;
+
+    return d->limits.gid_tbl_len > least ? d->limits.gid_tbl_len : least;
+}
+
+/* The entry of the table that belongs to an index of a program. It may be beyond the table. */
+static inline uint32_t device_gid_entry(const struct device *d, uint32_t index)
+{
+    return index >> d->limits.gid_v1;
+}
+
+/* Is an index of a program that of an entry of RoCE v1? */
+static inline bool device_gid_is_v1(const struct device *d, uint32_t index)
+{
+    return d->limits.gid_v1 && index % 2 == 0;
+}
+
+/* The index that a program has for an entry, of RoCE v2. */
+static inline uint32_t device_gid_index(const struct device *d, uint32_t entry)
+{
+    return entry << d->limits.gid_v1 | d->limits.gid_v1;
 }
 
 /* Fills in the device's entry of pm_list_rep, which is also part of the reply to PM_OP_OPEN. */

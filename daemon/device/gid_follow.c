@@ -37,6 +37,7 @@ void gid_follow_describe(struct device *d)
     m.ifindex = d->netdev.index;
     m.active_mtu = d->active_mtu;
     m.num_gids = (uint8_t)d->gids.n;
+    m.gid_v1 = d->limits.gid_v1;
     for (unsigned i = 0; i < d->gids.n; i++) {
         const struct gid_entry *e = gid_table_at(&d->gids, i);
 

@@ -24,6 +24,7 @@ struct mad_device {
     uint32_t ifindex; /* interface of the device's address */
     uint8_t active_mtu; /* enum ibv_mtu */
     uint8_t num_gids;
+    uint8_t gid_v1; /* as in struct device_limits */
     uint8_t gids[ENGINE_MAX_GIDS][16]; /* by GID index; all zeros: the entry is empty */
     uint32_t scope[ENGINE_MAX_GIDS]; /* interface of a link-local address; 0: not link-local */
 };

@@ -169,8 +169,8 @@ static void gids(struct tree *t, const struct device *d)
 {
     static const uint8_t zero[16];
 
-    for (unsigned i = 0; i < ENGINE_MAX_GIDS; i++) {
-        const struct gid_entry *e = gid_table_at(&d->gids, i);
+    for (unsigned i = 0; i < (unsigned)ENGINE_MAX_GIDS << d->limits.gid_v1; i++) {
+        const struct gid_entry *e = gid_table_at(&d->gids, device_gid_entry(d, i));
         const uint8_t *g = e ? e->gid : zero;
         char name[12], gid[40];
         size_t at = 0;
@@ -181,7 +181,7 @@ static void gids(struct tree *t, const struct device *d)
         go_to(t, "infiniband/%s/ports/1/gids", d->name);
         replace_file(t, name, gid);
         go_to(t, "infiniband/%s/ports/1/gid_attrs/types", d->name);
-        replace_file(t, name, e ? "RoCE v2" : NULL);
+        replace_file(t, name, !e ? NULL : device_gid_is_v1(d, i) ? "IB/RoCE v1" : "RoCE v2");
         go_to(t, "infiniband/%s/ports/1/gid_attrs/ndevs", d->name);
         replace_file(t, name, e ? d->netdev.name : NULL);
     }
@@ -191,7 +191,7 @@ static void gids(struct tree *t, const struct device *d)
 static void empty_gids(struct tree *t, const struct device *d)
 {
     directory(t, "infiniband/%s/ports/1/gids", d->name);
-    for (unsigned i = ENGINE_MAX_GIDS; i < device_gid_table_len(d); i++) {
+    for (unsigned i = (unsigned)ENGINE_MAX_GIDS << d->limits.gid_v1; i < device_gid_table_len(d); i++) {
         char name[12];
 
         snprintf(name, sizeof(name), "%u", i);

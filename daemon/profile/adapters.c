@@ -15,7 +15,8 @@
     .vendor_id = 0x02c9, .vendor_part_id = (part), .max_mr_size = UINT64_MAX, .page_size_cap = ~UINT64_C(0xfff),       \
     .max_qp_wr = 32768, .max_sge = 30, .max_sge_rd = 30, .max_inline = 956, .max_ah = INT_MAX, .max_rd_atomic = 16,    \
     .max_init_rd_atomic = 16, .max_srq_wr = 32767, .max_srq_sge = 31, .max_pkeys = 128, .ack_delay = 16,               \
-    .max_cq_period = 4095, .max_msg = 1u << 30, .gid_tbl_len = 255, .queue_rule = PM_QUEUE_MLX5, .tm_strict = true
+    .max_cq_period = 4095, .max_msg = 1u << 30, .gid_tbl_len = 255, .gid_v1 = 1, .queue_rule = PM_QUEUE_MLX5,          \
+    .tm_strict = true
 
 #define MLX5_ABSENT (PM_ABSENT_FLUSH | PM_ABSENT_SRQ_RESIZE | PM_ABSENT_COMP_CNTR)
 
@@ -79,6 +80,7 @@ const struct adapter adapters[PROFILES] = {
                     .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_REINIT_SUP | IBV_PORT_DEVICE_MGMT_SUP |
                                       IBV_PORT_VENDOR_CLASS_SUP | IBV_PORT_IP_BASED_GIDS,
                     .gid_tbl_len = 256,
+                    .gid_v1 = 1,
                     .absent = PM_ABSENT_UC | PM_ABSENT_XRC | PM_ABSENT_SRQ_RESIZE | PM_ABSENT_MW | PM_ABSENT_ODP |
                               PM_ABSENT_FLUSH | PM_ABSENT_MCAST | PM_ABSENT_DM | PM_ABSENT_TM | PM_ABSENT_QP_EX_KEYS |
                               PM_ABSENT_CQ_EX | PM_ABSENT_CQ_MODERATION | PM_ABSENT_REREG | PM_ABSENT_COMP_CNTR,

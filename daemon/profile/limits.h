@@ -50,6 +50,7 @@ struct device_limits {
     uint32_t max_msg; /* max_msg_sz of the port */
     uint32_t port_cap_flags;
     uint32_t gid_tbl_len; /* 0: as many as there can be addresses */
+    uint8_t gid_v1; /* 1: the GID table has each address twice, of RoCE v1 and of RoCE v2 */
     uint32_t absent; /* enum pm_absent */
     uint8_t queue_rule; /* enum pm_queue_rule */
     bool tm_strict; /* tag matching has the limits of adapters */

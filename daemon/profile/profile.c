@@ -138,6 +138,7 @@ void profile_limits(enum profile_id id, struct device_limits *l)
     l->odp_ud = from->odp_ud;
     l->odp_xrc = from->odp_xrc;
     l->gid_tbl_len = from->gid_tbl_len;
+    l->gid_v1 = from->gid_v1;
     l->absent = from->absent;
     l->queue_rule = from->queue_rule;
     l->tm_strict = from->tm_strict;

@@ -150,9 +150,10 @@ static json_t *peers_json(const struct peer_list *peers)
     return list;
 }
 
-/* The entries of the GID table that have an address. */
-static json_t *gids_json(const struct gid_table *t)
+/* The entries of the GID table that have an address, with the index of RoCE v2 that programs have for them. */
+static json_t *gids_json(const struct device *d)
 {
+    const struct gid_table *t = &d->gids;
     json_t *list = json_array();
     char address[ADDR_TEXT_MAX], gid[ADDR_TEXT_MAX];
 
@@ -160,8 +161,8 @@ static json_t *gids_json(const struct gid_table *t)
         const struct gid_entry *e = gid_table_at(t, i);
 
         if (e)
-            json_array_append_new(list, json_pack("{s:i, s:s, s:s}", "index", (int)i, "gid", gid_text(e->gid, gid),
-                                                  "address", addr_text(&e->addr, address)));
+            json_array_append_new(list, json_pack("{s:i, s:s, s:s}", "index", (int)device_gid_index(d, i), "gid",
+                                                  gid_text(e->gid, gid), "address", addr_text(&e->addr, address)));
     }
     return list;
 }
@@ -175,7 +176,7 @@ static void add_head(struct status_job *c)
     json_object_set_new(o, "answers", json_true());
     json_object_set_new(o, "address", json_string(addr_text(&d->addr, text)));
     json_object_set_new(o, "gid", json_string(gid_text(d->gid, text)));
-    json_object_set_new(o, "gids", gids_json(&d->gids));
+    json_object_set_new(o, "gids", gids_json(d));
     json_object_set_new(o, "guid", json_hex(d->guid));
     json_object_set_new(o, "netdev", json_string(d->netdev.name));
     json_object_set_new(o, "profile", json_string(profile_name(d->settings->profile)));

@@ -103,7 +103,7 @@ int command_notify(struct command *c)
     return rc ? rc : cm_notify(id->cm, c->in.notify.event, c->now);
 }
 
-static void copy_qp_attr(const struct cm_qp_attr *from, struct ib_uverbs_qp_attr *to)
+static void copy_qp_attr(const struct cm_host *h, const struct cm_qp_attr *from, struct ib_uverbs_qp_attr *to)
 {
     const struct qp_attr *a = &from->attr;
 
@@ -126,7 +126,7 @@ static void copy_qp_attr(const struct cm_qp_attr *from, struct ib_uverbs_qp_attr
     to->retry_cnt = a->retry_cnt;
     to->rnr_retry = a->rnr_retry;
     if (from->mask & QPA_AV)
-        ucma_copy_ah(&a->av, &to->ah_attr);
+        ucma_copy_ah(h, &a->av, &to->ah_attr);
 }
 
 int command_init_qp_attr(struct command *c)
@@ -145,6 +145,6 @@ int command_init_qp_attr(struct command *c)
         rc = cm_init_qp_attr(id->cm, (uint8_t)in->qp_state, &attr);
     if (rc)
         return rc;
-    copy_qp_attr(&attr, &resp);
+    copy_qp_attr(c->host, &attr, &resp);
     return command_result(c, &resp, sizeof(resp));
 }

@@ -14,7 +14,8 @@
 #define UDP_QKEY 0x01234567u /* of all IDs of the port space UDP */
 #define HOP_LIMIT 64
 
-static void write_joined(const struct ucma_join *j, const struct cm_id_info *info, struct rdma_ucm_event_resp *r)
+static void write_joined(const struct cm_host *h, const struct ucma_join *j, const struct cm_id_info *info,
+                         struct rdma_ucm_event_resp *r)
 {
     struct av av = {
         .sgid_index = info->route.sgid_index,
@@ -26,7 +27,7 @@ static void write_joined(const struct ucma_join *j, const struct cm_id_info *inf
     *r = (struct rdma_ucm_event_resp){.event = CM_EVENT_MULTICAST_JOIN};
     r->param.ud.qp_num = MCAST_QPN;
     r->param.ud.qkey = info->port_space == CM_PS_UDP || info->port_space == CM_PS_IPOIB ? UDP_QKEY : 0;
-    ucma_copy_ah(&av, &r->param.ud.ah_attr);
+    ucma_copy_ah(h, &av, &r->param.ud.ah_attr);
 }
 
 static int join(struct command *c, uint32_t number, uint64_t uid, const union ucma_sockaddr *sa)
@@ -54,7 +55,7 @@ static int join(struct command *c, uint32_t number, uint64_t uid, const union uc
     if (rc)
         return control_fail(c->rp, rc, "%s", why);
     memcpy(j->mgid, group.gid, sizeof(j->mgid));
-    write_joined(j, &info, &ev);
+    write_joined(c->host, j, &info, &ev);
     if (id->uid && ucma_event_add(id, j, &ev) != 0) {
         ucma_join_destroy(j);
         return -ENOMEM;

@@ -10,12 +10,14 @@
 
 #define PORT 1 /* each device has one */
 
-void ucma_copy_ah(const struct av *av, struct ib_uverbs_ah_attr *out)
+void ucma_copy_ah(const struct cm_host *h, const struct av *av, struct ib_uverbs_ah_attr *out)
 {
+    const uint8_t v1 = h->devices.info[0].gid_v1; /* the devices of a daemon have one profile */
+
     memset(out, 0, sizeof(*out));
     memcpy(out->grh.dgid, av->dgid, sizeof(out->grh.dgid));
     out->grh.flow_label = av->flow_label;
-    out->grh.sgid_index = av->sgid_index;
+    out->grh.sgid_index = (uint8_t)(av->sgid_index << v1 | v1);
     out->grh.hop_limit = av->hop_limit;
     out->grh.traffic_class = av->traffic_class;
     out->sl = av->sl;
@@ -29,7 +31,7 @@ static void copy_private_data(const struct cm_conn_param *from, uint8_t *data, u
     *len = from->private_data_len;
 }
 
-static void write_resp(const struct cm_event *ev, struct rdma_ucm_event_resp *r)
+static void write_resp(const struct cm_host *h, const struct cm_event *ev, struct rdma_ucm_event_resp *r)
 {
     memset(r, 0, sizeof(*r));
     r->event = ev->type;
@@ -39,7 +41,7 @@ static void write_resp(const struct cm_event *ev, struct rdma_ucm_event_resp *r)
     if (ev->ud) {
         r->param.ud.qp_num = ev->param.qp_num;
         r->param.ud.qkey = ev->param.qkey;
-        ucma_copy_ah(&ev->av, &r->param.ud.ah_attr);
+        ucma_copy_ah(h, &ev->av, &r->param.ud.ah_attr);
         copy_private_data(&ev->param, r->param.ud.private_data, &r->param.ud.private_data_len);
         return;
     }
@@ -80,7 +82,7 @@ int ucma_event_add(struct ucma_id *id, struct ucma_join *join, const struct rdma
 
 /* A new connection becomes an ID of the listener's channel. If the channel can't take it, it is forgotten. As
  * with Linux, the peer then repeats its request. */
-static void deliver_request(const struct cm_event *ev, struct ucma_id *listener, uint64_t now)
+static void deliver_request(const struct cm_host *h, const struct cm_event *ev, struct ucma_id *listener, uint64_t now)
 {
     struct rdma_ucm_event_resp resp;
     char why[QUOTA_WHY_MAX];
@@ -94,7 +96,7 @@ static void deliver_request(const struct cm_event *ev, struct ucma_id *listener,
     cm_id_set_owner(ev->id, child);
     child->scope = listener->scope;
     child->is_ib = listener->is_ib;
-    write_resp(ev, &resp);
+    write_resp(h, ev, &resp);
     if (add(listener, child, NULL, &resp) == 0)
         listener->requests++;
     else
@@ -107,7 +109,7 @@ static void deliver(struct cm_host *h, const struct cm_event *ev, uint64_t now)
     struct ucma_id *id;
 
     if (ev->type == CM_EVENT_CONNECT_REQUEST) {
-        deliver_request(ev, cm_id_owner(ev->listener), now);
+        deliver_request(h, ev, cm_id_owner(ev->listener), now);
         return;
     }
     id = cm_id_owner(ev->id);
@@ -115,7 +117,7 @@ static void deliver(struct cm_host *h, const struct cm_event *ev, uint64_t now)
     /* A program knows nothing of a connection that it has not accepted. If that fails meanwhile, the accept fails. */
     if (!id->uid)
         return;
-    write_resp(ev, &resp);
+    write_resp(h, ev, &resp);
     int rc = ucma_event_add(id, NULL, &resp);
     if (rc && !id->channel->over)
         log_warn("pid %d, uid %u: an event of connection management is lost: %s", (int)id->channel->pid,

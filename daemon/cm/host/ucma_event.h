@@ -13,7 +13,7 @@ void ucma_events_deliver(struct cm_host *h, uint64_t now);
 #define UCMA_EVENTS_MAX 65536u
 int ucma_event_add(struct ucma_id *id, struct ucma_join *join, const struct rdma_ucm_event_resp *resp);
 
-/* An address vector in the form of the verbs interface of the kernel. */
-void ucma_copy_ah(const struct av *av, struct ib_uverbs_ah_attr *out);
+/* An address vector in the form of the verbs interface of the kernel, with the index that the program has for the GID. */
+void ucma_copy_ah(const struct cm_host *h, const struct av *av, struct ib_uverbs_ah_attr *out);
 
 #endif

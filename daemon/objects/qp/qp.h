@@ -69,6 +69,7 @@ struct client_qp {
     bool in_failed; /* in the device's list */
     bool rq_watched; /* the client rings for receive requests, because the peer waits for them (e2e-credits) */
     bool errored; /* the daemon has handled that the engine set the QP to ERR */
+    bool gid_v1; /* the index of its source GID is that of an entry of RoCE v1 */
     bool overran; /* one of its completions was lost */
     /* Why the connectivity check of its peer failed. NULL: it did not fail. */
     const char *unreachable;

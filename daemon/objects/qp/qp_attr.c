@@ -26,7 +26,7 @@ static int check_address(const struct session *s, const struct pm_av *av, struct
     char gid[ADDR_TEXT_MAX], own[ADDR_TEXT_MAX];
     union addr to;
 
-    const struct gid_entry *from = gid_table_at(&d->gids, av->sgid_index);
+    const struct gid_entry *from = gid_table_at(&d->gids, device_gid_entry(d, av->sgid_index));
     if (!from)
         return control_fail(rp, -EINVAL, "source GID index %u: device %s has no address there", av->sgid_index,
                             d->name);
@@ -36,7 +36,7 @@ static int check_address(const struct session *s, const struct pm_av *av, struct
     return 0;
 }
 
-static void attr_in(const struct pm_qp_attr *a, struct qp_attr *out)
+static void attr_in(const struct device *d, const struct pm_qp_attr *a, struct qp_attr *out)
 {
     *out = (struct qp_attr){
         .state = (uint8_t)a->qp_state,
@@ -59,14 +59,14 @@ static void attr_in(const struct pm_qp_attr *a, struct qp_attr *out)
         .qkey = a->qkey,
     };
     memcpy(out->av.dgid, a->av.dgid, sizeof(out->av.dgid));
-    out->av.sgid_index = a->av.sgid_index;
+    out->av.sgid_index = (uint8_t)device_gid_entry(d, a->av.sgid_index);
     out->av.traffic_class = a->av.traffic_class;
     out->av.hop_limit = a->av.hop_limit;
     out->av.sl = a->av.sl;
     out->av.flow_label = a->av.flow_label;
 }
 
-static void attr_out(const struct qp_attr *a, struct pm_qp_attr *out)
+static void attr_out(const struct client_qp *q, const struct qp_attr *a, struct pm_qp_attr *out)
 {
     *out = (struct pm_qp_attr){
         .qp_state = a->state,
@@ -90,7 +90,7 @@ static void attr_out(const struct qp_attr *a, struct pm_qp_attr *out)
         .rnr_retry = a->rnr_retry,
     };
     memcpy(out->av.dgid, a->av.dgid, sizeof(out->av.dgid));
-    out->av.sgid_index = a->av.sgid_index;
+    out->av.sgid_index = (uint8_t)(device_gid_index(q->device, a->av.sgid_index) - q->gid_v1);
     out->av.traffic_class = a->av.traffic_class;
     out->av.hop_limit = a->av.hop_limit;
     out->av.sl = a->av.sl;
@@ -153,10 +153,12 @@ int client_qp_modify(struct session *s, const void *rq, struct control_reply *rp
         return rc;
     if (r->mask & (QPA_ALT_PATH | QPA_RATE_LIMIT))
         return control_fail(rp, -EOPNOTSUPP, "alternate paths and rate limits are not offered");
-    attr_in(&r->attr, &attr);
+    attr_in(s->device, &r->attr, &attr);
     rc = qp_modify(q->qp, &attr, r->mask, &why);
     if (rc)
         return control_fail(rp, rc, "%s", why ? why : "the transition is not allowed");
+    if (r->mask & QPA_AV)
+        q->gid_v1 = device_gid_is_v1(s->device, r->attr.av.sgid_index);
     after_modify(q, r->mask);
     rep = control_payload(rp, sizeof(*rep));
     rep->handle = qp_state(q->qp);
@@ -174,6 +176,6 @@ int client_qp_query(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, -EINVAL, "no queue pair 0x%06x", h->handle);
     qp_query(q->qp, &attr);
     rep = control_payload(rp, sizeof(*rep));
-    attr_out(&attr, &rep->attr);
+    attr_out(q, &attr, &rep->attr);
     return 0;
 }

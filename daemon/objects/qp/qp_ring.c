@@ -34,6 +34,7 @@ static void enter_backlog(struct client_qp *q)
  * on. Datagrams to the other address family are dropped where packets are sent. */
 static void check_address(const struct client_qp *q, struct ud_dest *ud)
 {
+    ud->av.sgid_index = (uint8_t)device_gid_entry(q->device, ud->av.sgid_index);
     if (gid_table_at(&q->device->gids, ud->av.sgid_index))
         return;
     ud->av.sgid_index = 0;

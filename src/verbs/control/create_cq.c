@@ -185,6 +185,8 @@ int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
         return vb_err(-EOPNOTSUPP);
     if (!(attr->attr_mask & IBV_CQ_ATTR_MODERATE))
         return 0;
+    if (attr->moderate.cq_period > vb_ctx(cq->context)->caps.max_cq_period)
+        return vb_err(-EINVAL);
     return vb_err(vb_call_simple(vb_ctx(cq->context), PM_OP_MODIFY_CQ, &req, sizeof(req), NULL, 0));
 }
 

@@ -87,6 +87,8 @@ static int own_index(struct vb_context *c, uint8_t port, const struct seen *s)
             continue;
         if (rc)
             return -1;
+        if (rep.type != IBV_GID_TYPE_ROCE_V2)
+            continue; /* the same address has an entry of RoCE v2, which the datagram is of */
         union ibv_gid gid;
         memcpy(gid.raw, rep.gid, sizeof(gid.raw));
         if (s->multicast ? same_family(&gid, &s->dst) : !memcmp(gid.raw, s->dst.raw, sizeof(gid.raw)))

@@ -20,7 +20,7 @@
 #define CLASS "/sys/class/infiniband"
 #define LOOPBACK "lo"
 #define ENTRIES_MAX 32 /* of all devices of a daemon */
-#define GIDS_MAX 16 /* of a device */
+#define GIDS_MAX 32 /* of a device; some have each address twice */
 
 struct entry {
     struct ifaddrs ifa;
@@ -86,6 +86,9 @@ static void add_device(struct extension *x, const char *device)
         struct in6_addr gid;
         snprintf(name, sizeof(name), "gid_attrs/ndevs/%d", i);
         if (!attribute(device, name, text, sizeof(text)) || strcmp(text, LOOPBACK) != 0)
+            continue;
+        snprintf(name, sizeof(name), "gid_attrs/types/%d", i);
+        if (!attribute(device, name, text, sizeof(text)) || strcmp(text, "RoCE v2") != 0)
             continue;
         snprintf(name, sizeof(name), "gids/%d", i);
         if (attribute(device, name, text, sizeof(text)) && inet_pton(AF_INET6, text, &gid) == 1 &&

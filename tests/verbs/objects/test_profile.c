@@ -89,6 +89,102 @@ static void identity(void)
     ok(ibv_query_gid(vt_ctx, 1, profile->gids, &gid) == -1, "there is none behind it");
 }
 
+/* --- the GID table ------------------------------------------------------------------------------- */
+
+static bool has_v1(void)
+{
+    return profile->vendor == 0x2c9 || profile->vendor == 0x14e4;
+}
+
+static bool type_file(int index, const char *type)
+{
+    char path[160], text[32] = "";
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/gid_attrs/types/%d",
+             ibv_get_device_name(vt_ctx->device), index);
+    FILE *f = fopen(path, "r");
+    bool read = f && fgets(text, sizeof(text), f);
+    if (f)
+        fclose(f);
+    text[strcspn(text, "\n")] = 0;
+    return read && !strcmp(text, type);
+}
+
+/* The device has two addresses. */
+static void gid_table(void)
+{
+    const int step = has_v1() ? 2 : 1;
+    struct ibv_gid_entry table[1024];
+    ok(ibv_query_gid_table(vt_ctx, table, 1024, 0) == 2 * step, "each address once, or of RoCE v1 and v2");
+    for (int i = 0; i < 2 * step; i++) {
+        const bool v1 = has_v1() && i % 2 == 0;
+        union ibv_gid gid;
+        ok(table[i].gid_index == (uint32_t)i &&
+               table[i].gid_type == (v1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2) && table[i].ndev_ifindex,
+           v1 ? "an entry of RoCE v1" : "an entry of RoCE v2");
+        ok(ibv_query_gid(vt_ctx, 1, i, &gid) == 0 && !memcmp(&gid, &table[i].gid, sizeof(gid)), "its GID");
+        ok(type_file(i, v1 ? "IB/RoCE v1" : "RoCE v2"), "its file in /sys/class/infiniband");
+    }
+    if (has_v1())
+        ok(!memcmp(&table[0].gid, &table[1].gid, 16) && !memcmp(&table[2].gid, &table[3].gid, 16) &&
+               memcmp(&table[0].gid, &table[2].gid, 16) != 0,
+           "two addresses, each twice");
+}
+
+/* A connection from the address of GID index `from` to that of index `to`. */
+static void connect_by(int from, int to)
+{
+    struct vt_pair p = {0};
+    struct ibv_qp_attr a;
+    struct ibv_qp_init_attr init;
+    union ibv_gid gid[2];
+    struct ibv_wc wc;
+    const int index[2] = {from, to};
+    vt_pair_make(&p, vt_ctx, NULL);
+    need(ibv_query_gid(vt_ctx, 1, from, &gid[0]) == 0 && ibv_query_gid(vt_ctx, 1, to, &gid[1]) == 0);
+    for (int i = 0; i < 2; i++) {
+        need(vt_to_init(p.qp[i]) == 0);
+        int mask = vt_rtr_attr(p.qp[i], p.qp[!i]->qp_num, &gid[!i], &a);
+        a.ah_attr.grh.sgid_index = (uint8_t)index[i];
+        ok(ibv_modify_qp(p.qp[i], &a, mask) == 0 && vt_to_rts(p.qp[i]) == 0, "a QP with this GID index");
+        ok(ibv_query_qp(p.qp[i], &a, IBV_QP_AV, &init) == 0 && a.ah_attr.grh.sgid_index == index[i],
+           "ibv_query_qp returns the index");
+    }
+    need(vt_recv(&p, 1, 1, 4096, 4096) == 0);
+    ok(vt_send(&p, 0, 2, 0, 16, IBV_SEND_SIGNALED) == 0 && vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS,
+       "a SEND completes");
+    need(vt_pair_end(&p));
+}
+
+/* A datagram leaves from the address of its handle's GID index. An address handle for the answer has an index of RoCE
+ * v2. */
+static void datagram_by(int from)
+{
+    struct vt_pair p = {.type = IBV_QPT_UD};
+    struct ibv_wc wc[2];
+    union ibv_gid gid;
+    need(ibv_query_gid(vt_ctx, 1, from, &gid) == 0);
+    struct ibv_ah_attr to = {
+        .is_global = 1, .port_num = 1, .grh = {.dgid = vt_gid(vt_ctx), .sgid_index = (uint8_t)from, .hop_limit = 64}};
+    vt_pair_make(&p, vt_ctx, NULL);
+    vt_connect(&p);
+    struct ibv_ah *ah = ibv_create_ah(p.pd, &to);
+    need(ah && vt_recv(&p, 1, 1, 4096, 4096) == 0);
+    struct ibv_sge s = vt_sge(&p, 0, 16);
+    struct ibv_send_wr wr = {.sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.ud = {.ah = ah, .remote_qpn = p.qp[1]->qp_num, .remote_qkey = VT_QKEY}},
+                       *bad;
+    need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+    ok(vt_poll(p.rcq, 1, wc) == 1 && wc[0].status == IBV_WC_SUCCESS, "a datagram from this GID index arrives");
+    ok(!memcmp(p.buf + 4096 + 20 + 12, gid.raw + 12, 4), "its source is the address of the index");
+    ok(ibv_init_ah_from_wc(vt_ctx, 1, wc, (struct ibv_grh *)(void *)(p.buf + 4096), &to) == 0 &&
+           to.grh.sgid_index == vt_gid_index(vt_ctx),
+       "the answer has the index of RoCE v2");
+    need(vt_poll(p.scq, 1, wc) == 1 && ibv_destroy_ah(ah) == 0 && vt_pair_end(&p));
+}
+
 static void absence(void)
 {
     const struct ibv_device_attr_ex a = vt_attr(vt_ctx);
@@ -353,6 +449,10 @@ static void completions(void)
     if (ex) {
         struct ibv_modify_cq_attr m = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {4, 10}};
         ok(done(ibv_modify_cq(ibv_cq_ex_to_cq(ex), &m), MODERATION, EOPNOTSUPP), "moderation");
+        m.moderate.cq_period = 4096;
+        if (profile->has & MODERATION)
+            ok(ibv_modify_cq(ibv_cq_ex_to_cq(ex), &m) == (profile->vendor == 0x2c9 ? EINVAL : 0),
+               "a period of 4,096 us, more than mlx5 has");
         ibv_destroy_cq(ibv_cq_ex_to_cq(ex));
         a.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
         ex = ibv_create_cq_ex(vt_ctx, &a);
@@ -391,6 +491,11 @@ int main(void)
     vt_ctx = vt_open();
     need((pd = ibv_alloc_pd(vt_ctx)) && (cq = ibv_create_cq(vt_ctx, 8, NULL, NULL, 0)));
     identity();
+    gid_table();
+    connect_by(0, 1);
+    connect_by(1, 0);
+    datagram_by(0);
+    datagram_by(has_v1() ? 2 : 1);
     absence();
     queues();
     deep();
