@@ -150,7 +150,7 @@ $(BUILD)/tests/unit/cmd/test_diagnose_cm: $(call obj,src/cmd/inspect/diagnose_cm
 $(BUILD)/tests/unit/cmd/test_table: $(call obj,src/cmd/common/cmd.c src/cmd/common/columns.c src/cmd/inspect/table.c)
 $(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
 # Modules of the checker.
-$(BUILD)/tests/unit/check/test_request: $(call obj,src/check/objects/request.c src/check/objects/fingerprint.c src/check/objects/lent.c)
+$(BUILD)/tests/unit/check/test_request: $(call obj,src/check/objects/request.c src/check/objects/fingerprint.c src/check/objects/guard.c src/check/objects/lent.c src/check/base/next.c)
 $(BUILD)/tests/unit/check/test_lent: $(call obj,src/check/objects/lent.c)
 $(BUILD)/tests/unit/check/test_fingerprint: $(call obj,src/check/objects/fingerprint.c)
 $(BUILD)/tests/unit/check/test_trace: $(call obj,src/check/base/trace.c)

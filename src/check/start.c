@@ -10,6 +10,7 @@
 #include "src/check/base/report.h"
 #include "src/check/base/trace.h"
 #include "src/check/objects/records.h"
+#include "src/check/requests/touch.h"
 
 static void forked(void)
 {
@@ -25,6 +26,7 @@ void start_check(void)
 
     if (!rule_choose(rules && rules[0] ? rules : "all", &bad))
         fprintf(stderr, "pumice check: PUMICE_CHECK: there is no rule '%.*s'\n", (int)strcspn(bad, ","), bad);
+    touch_start();
     pthread_atfork(NULL, NULL, forked);
 }
 

@@ -6,6 +6,7 @@
 static const char *const names[RULES] = {
     [RULE_SEND_BUFFER] = "send-buffer",
     [RULE_OVERLAP] = "overlap",
+    [RULE_TOUCH] = "touch",
     [RULE_DEREG] = "dereg",
     [RULE_FREED] = "freed",
     [RULE_DEAD_KEY] = "dead-key",
@@ -31,6 +32,7 @@ static const char *const names[RULES] = {
 static const char *const what[RULES] = {
     [RULE_SEND_BUFFER] = "a send buffer changed before its completion",
     [RULE_OVERLAP] = "two targets of outstanding requests overlap",
+    [RULE_TOUCH] = "a target was touched before its completion",
     [RULE_DEREG] = "a region was deregistered while requests needed it",
     [RULE_FREED] = "memory was freed while requests needed it",
     [RULE_DEAD_KEY] = "the key of a deregistered region was used",
@@ -70,7 +72,7 @@ static bool choose_one(const char *name, size_t len)
     bool known = false;
 
     for (unsigned i = 0; i < RULES; i++) {
-        bool all = len == 3 && memcmp(name, "all", 3) == 0;
+        bool all = len == 3 && memcmp(name, "all", 3) == 0 && i != RULE_TOUCH;
 
         if (all || (strlen(names[i]) == len && memcmp(names[i], name, len) == 0))
             on[i] = known = true;

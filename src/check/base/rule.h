@@ -9,6 +9,7 @@
 enum rule {
     RULE_SEND_BUFFER, /* the buffer of a SEND or WRITE changed before its completion */
     RULE_OVERLAP, /* two targets of outstanding requests overlap */
+    RULE_TOUCH, /* the program touches a target before its completion; only if it is named */
     RULE_DEREG, /* a region was deregistered while requests with its key were outstanding */
     RULE_FREED, /* memory was given back that outstanding requests need */
     RULE_DEAD_KEY, /* a request has the key of a region that was deregistered */
@@ -37,7 +38,7 @@ const char *rule_name(enum rule rule);
 /* What it is about, in a few words. */
 const char *rule_what(enum rule rule);
 
-/* Chooses rules: names separated by commas, or "all". False: a name is unknown; *bad points at it. */
+/* Chooses rules: names separated by commas, or "all", which leaves out those that take long (touch). False: a name is unknown; *bad points at it. */
 bool rule_choose(const char *names, const char **bad);
 bool rule_is_on(enum rule rule);
 

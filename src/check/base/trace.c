@@ -49,7 +49,9 @@ static const void *const *find_slot(const void *address, const void *const *from
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 {
     struct walk *w = arg;
-    const void *ip = (const void *)_Unwind_GetIP(context); // NOLINT: it is only looked up
+    int is_before = 0; /* in a frame that a signal interrupted: the address is not behind a call */
+    uintptr_t address = _Unwind_GetIPInfo(context, &is_before);
+    const void *ip = (const void *)(address + (address && is_before)); // NOLINT: it is only looked up
     const void *const *sp = (const void *const *)_Unwind_GetCFA(context); // NOLINT: a place of this thread's stack
 
     if (!w->inside && ip == w->caller)

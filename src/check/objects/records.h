@@ -87,6 +87,7 @@ struct mr_record {
     UT_hash_handle by_key;
     uint64_t addr, length; /* as requests name its bytes */
     uint64_t memory; /* where these are in the program; 0: they are not, or not known */
+    bool may_guard; /* guard.h */
     unsigned access;
     uint32_t rkey;
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/check/objects/guard.h"
 #include "src/check/objects/lent.h"
 
 /* Memory that the device may write. Targets in the tree don't overlap. */
@@ -12,6 +13,7 @@ struct target {
     RB_ENTRY(target) node;
     uint64_t from, to; /* to: behind the last byte */
     const struct request *request; /* NULL: it is not in the tree */
+    struct guard guard;
 };
 
 static int compare(const struct target *a, const struct target *b)
@@ -42,7 +44,7 @@ struct request *request_add(struct request_queue *q, const struct request *like,
     if (!r)
         return NULL;
     *r = *like;
-    r->lent = false;
+    r->may_guard = r->lent = false;
     r->sent = (struct fingerprint){0};
     r->targets = NULL;
     r->num_sge = n;
@@ -56,6 +58,7 @@ void request_remove(struct request_queue *q, struct request *r)
 {
     TAILQ_REMOVE(q, r, link);
     for (unsigned i = 0; r->targets && i < r->num_sge; i++) {
+        guard_lift(&r->targets[i].guard);
         if (r->targets[i].request)
             RB_REMOVE(target_tree, &tree, &r->targets[i]);
     }
@@ -110,6 +113,8 @@ const struct request *request_add_targets(struct request *r)
         }
         t->request = r;
         RB_INSERT(target_tree, &tree, t);
+        if (r->may_guard)
+            guard_set(&t->guard, t->from, t->to);
     }
     return other;
 }
@@ -119,6 +124,23 @@ const struct request *request_writing(const struct ibv_sge *sge)
     const struct target *t = sge->length && sge->addr ? overlapping(sge->addr, sge->addr + sge->length) : NULL;
 
     return t ? t->request : NULL;
+}
+
+const struct request *request_lift(uint64_t address, uint64_t *offset)
+{
+    struct target *t = overlapping(address, address + 1);
+
+    if (!t || address < t->guard.from || address >= t->guard.to)
+        return NULL;
+    *offset = address - t->from;
+    guard_lift(&t->guard);
+    return t->request;
+}
+
+void request_lift_all(struct request *r)
+{
+    for (unsigned i = 0; r->targets && i < r->num_sge; i++)
+        guard_lift(&r->targets[i].guard);
 }
 
 const char *request_kind(int opcode)

@@ -25,6 +25,7 @@ struct request {
     bool signaled; /* it gets a completion when it succeeds */
     const void *owner; /* the QP or SRQ that it was posted to */
     const struct trace *where; /* the place in the program that posted it */
+    bool may_guard; /* guard.h can guard the memory of the list */
     bool lent; /* lent.h knows the memory of the list */
     struct fingerprint sent; /* of a buffer that must not change */
     struct target *targets; /* owned, [num_sge]: memory that the device writes; NULL: none */
@@ -49,6 +50,12 @@ void request_lend(struct request *r);
 const struct request *request_add_targets(struct request *r);
 /* A request with a target that overlaps this memory. NULL: none. */
 const struct request *request_writing(const struct ibv_sge *sge);
+
+/* Lifts the guard of this address (RULE_TOUCH). Returns its request, and the offset from the begin of the target. NULL: the
+ * address is not guarded. */
+const struct request *request_lift(uint64_t address, uint64_t *offset);
+/* Lifts all guards of a request. */
+void request_lift_all(struct request *r);
 
 /* As people write it: "RDMA READ", "receive request". */
 const char *request_kind(int opcode);

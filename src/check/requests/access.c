@@ -31,6 +31,7 @@ static void check(const struct request *r, const struct ibv_sge *sge, const stru
 
 void access_locate(struct request *r, const struct ibv_context *context, bool writes)
 {
+    r->may_guard = writes && rule_is_on(RULE_TOUCH);
     for (unsigned i = 0; i < r->num_sge; i++) {
         struct ibv_sge *sge = &r->sge[i];
         const struct mr_record *mr = record_of_lkey(context, sge->lkey);
@@ -41,6 +42,7 @@ void access_locate(struct request *r, const struct ibv_context *context, bool wr
             sge->addr = mr->memory + (sge->addr - mr->addr);
         else
             sge->addr = 0;
+        r->may_guard = r->may_guard && mr && mr->may_guard;
     }
     request_lend(r);
 }

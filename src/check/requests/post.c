@@ -82,11 +82,16 @@ static void check_keys(const struct request *r, const struct ibv_context *contex
     }
 }
 
+static bool needs_targets(void)
+{
+    return rule_is_on(RULE_OVERLAP) || rule_is_on(RULE_READ_FENCE) || rule_is_on(RULE_TOUCH);
+}
+
 static void check_overlap(struct request *r)
 {
     const struct request *other = request_add_targets(r);
 
-    if (other)
+    if (other && rule_is_on(RULE_OVERLAP))
         finding_add(
             RULE_OVERLAP,
             &(const struct finding_place){.where = r->where, .other = other->where, .whose = "the outstanding request"},
@@ -145,8 +150,7 @@ static void check_send(struct qp_record *q, struct request *r, unsigned flags)
             check_fence(q, r);
         if (rule_is_on(RULE_SEND_BUFFER) && is_lent_until_completion(q, r))
             fingerprint_take(&r->sent, r->sge, r->num_sge);
-    } else if ((is_read(r->opcode) || is_atomic(r->opcode)) &&
-               (rule_is_on(RULE_OVERLAP) || rule_is_on(RULE_READ_FENCE))) {
+    } else if ((is_read(r->opcode) || is_atomic(r->opcode)) && needs_targets()) {
         check_overlap(r);
     }
 }
@@ -244,7 +248,7 @@ static struct request *add_receive(struct request_queue *queue, const void *owne
     access_locate(r, context, true);
     if (rule_is_on(RULE_DEAD_KEY))
         check_keys(r, context);
-    if (rule_is_on(RULE_OVERLAP))
+    if (needs_targets())
         check_overlap(r);
     return r;
 }

@@ -38,6 +38,7 @@ static void look(const struct request_queue *queue, const struct gone *g)
         if (!needs(r, g))
             continue;
         fingerprint_drop(&r->sent); /* the memory can't be compared any more */
+        request_lift_all(r);
         if (rule_is_on(RULE_FREED))
             finding_add(RULE_FREED,
                         &(const struct finding_place){.where = g->where, .other = r->where, .whose = "the request"},

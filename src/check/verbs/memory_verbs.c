@@ -6,6 +6,7 @@
 #include "src/check/base/trace.h"
 #include "src/check/connect/tables.h"
 #include "src/check/objects/dead_keys.h"
+#include "src/check/objects/guard.h"
 #include "src/check/objects/records.h"
 #include "src/check/verbs/export.h"
 
@@ -22,6 +23,8 @@ static uint64_t first_address(const void *memory, unsigned access)
 static struct ibv_mr *registered(struct ibv_mr *mr, const void *memory, size_t length, uint64_t iova, unsigned access,
                                  const struct trace *where)
 {
+    bool may_guard = rule_is_on(RULE_TOUCH) && memory && guard_can((uintptr_t)memory, (uintptr_t)memory + length);
+
     records_lock();
     struct mr_record *r = record_add_mr(mr, where);
     if (r) {
@@ -29,6 +32,7 @@ static struct ibv_mr *registered(struct ibv_mr *mr, const void *memory, size_t l
         r->length = length;
         r->memory = (uintptr_t)memory;
         r->access = access;
+        r->may_guard = may_guard;
         dead_keys_remove(mr->context, mr->lkey);
         tables_registered(r);
     }

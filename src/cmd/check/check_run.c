@@ -41,6 +41,13 @@ bool check_options_right(const struct check_options *o)
     return true;
 }
 
+void check_daemons(const struct check_options *o)
+{
+    /* The rule takes the rights of memory, which only this way ignores. */
+    if (o->rules && rule_is_on(RULE_TOUCH))
+        setenv("PUMICED_MEMORY", "proc_mem", 1);
+}
+
 static void directory_of(const char *lab, char *out)
 {
     snprintf(out, PATH_MAX, "%.*s/check", PATH_MAX - 8, lab);

@@ -15,6 +15,9 @@ struct check_options {
 /* Are the options right? False after printing what is wrong. */
 bool check_options_right(const struct check_options *o);
 
+/* Before the daemons start: sets what they need of the environment. */
+void check_daemons(const struct check_options *o);
+
 /* Sets the environment of the programs: the checker (in the directory of the libraries) before the verbs library, its rules,
  * and a directory for its findings below the lab's. Returns 0, or -1 after printing an error. */
 int check_prepare(const struct check_options *o, const char *libraries, const char *lab);

@@ -492,6 +492,7 @@ int cmd_run(int argc, char **argv)
         return code;
     /* The parent may have set SIGCHLD to be ignored. Then the exit codes of children would be lost. */
     signal(SIGCHLD, SIG_DFL);
+    check_daemons(&o.check);
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
     if (o.unkind)

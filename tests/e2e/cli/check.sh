@@ -50,6 +50,16 @@ out=$(check --check "$mistakes" read-fence wrong)
 [ "${BASH_REMATCH[1]:-0}" -eq $((${BASH_REMATCH[2]:-0} + 1)) ] || fail "the lines of the calls: $out"
 has "an inlined function" "$(check --check "$mistakes" overlap wrong)" "    from overlap, tests/verbs/checker/mistakes.c:"
 
+# A rule that must be named, because it takes long.
+for entry in touch:reads touch-write:writes touch-read:reads; do
+    mistake=${entry%:*}
+    is "$mistake, right" "$(check --check=all,touch "$mistakes" $mistake right)" "pumice: check: no findings"
+    out=$(check --check=all,touch "$mistakes" $mistake wrong)
+    has "$mistake, wrong" "$out" "  touch: the program ${entry#*:} byte 4900 of memory that the "
+    has "$mistake, the place" "$out" "    in touch_target, tests/verbs/checker/mistakes.c:"
+    is "$mistake, without the rule" "$(check --check "$mistakes" $mistake wrong)" "pumice: check: no findings"
+done
+
 # Both ends of a connection together: in one process, and in two on two hosts. Each names the place of the other end.
 ends=$BUILD/tests/verbs/checker/ends
 for entry in mtu=mismatch psn=mismatch rd-atomic=mismatch destination=mismatch qp-access=access region-access=access bounds=access dead=dead-key late=late-receive; do

@@ -3,6 +3,7 @@
  * Usage: mistakes RULE wrong|right */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -174,6 +175,54 @@ static void freed_send(void)
     if (!wrong)
         munmap(buf, 8192);
     need(ibv_dereg_mr(mr) == 0);
+}
+
+/* The target of a message or of a READ is touched before its completion was polled. */
+static void touch_target(bool read, bool write)
+{
+    char *buf = aligned_alloc(4096, 16384);
+    memset(buf, 0, 16384);
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, buf, 16384, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge s = {(uintptr_t)buf + 100, 9000, mr->lkey};
+    struct ibv_recv_wr recv = {.wr_id = 2, .sg_list = &s, .num_sge = 1}, *bad_recv;
+    struct ibv_send_wr wr = {.wr_id = 2,
+                             .sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_READ,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {(uintptr_t)p.buf, p.mr->rkey}},
+                       *bad;
+    memset(p.buf, 'm', 9000);
+    signal(SIGSEGV, SIG_DFL); /* the checker uses the signal all the same */
+    if (!read)
+        need(ibv_post_recv(p.qp[1], &recv, &bad_recv) == 0);
+    if (wrong && write)
+        buf[5000] = 7;
+    if (!read)
+        need(vt_send(&p, 0, 1, 0, 9000, IBV_SEND_SIGNALED) == 0 && take(p.scq).status == IBV_WC_SUCCESS);
+    else
+        need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+    if (wrong && !write)
+        need(((volatile char *)buf)[5000] >= 0);
+    need(take(read ? p.scq : p.rcq).status == IBV_WC_SUCCESS);
+    need(buf[99] == 0 && buf[100] == 'm' && buf[5000] == 'm' && buf[9099] == 'm' && buf[9100] == 0);
+    need(ibv_dereg_mr(mr) == 0);
+    free(buf);
+}
+
+static void touch(void)
+{
+    touch_target(false, false);
+}
+
+static void touch_write(void)
+{
+    touch_target(false, true);
+}
+
+static void touch_read_target(void)
+{
+    touch_target(true, false);
 }
 
 static void dead_key(void)
@@ -517,6 +566,9 @@ static const struct {
     {"freed-realloc", freed_realloc},
     {"freed-munmap", freed_munmap},
     {"freed-send", freed_send},
+    {"touch", touch},
+    {"touch-write", touch_write},
+    {"touch-read", touch_read_target},
     {"dead-key", dead_key},
     {"dead-key-recv", dead_key_recv},
     {"access", access_right},
