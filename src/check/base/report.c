@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/check/base/inside.h"
+
 #define TRACES_MAX 65536u /* those of higher numbers are written again each time */
 
 static _Atomic unsigned char written[TRACES_MAX / 8]; /* a bit for each backtrace */
@@ -97,6 +99,7 @@ void report_line(const char *format, ...)
     char *line = NULL;
     va_list ap;
 
+    inside_enter();
     va_start(ap, format);
     int n = vasprintf(&line, format, ap);
     va_end(ap);
@@ -104,6 +107,7 @@ void report_line(const char *format, ...)
         append(line, (size_t)n);
     if (n >= 0)
         free(line);
+    inside_leave();
 }
 
 /* Was it written before? Now it is. */
@@ -131,9 +135,12 @@ unsigned report_trace(const struct trace *t)
         return 0;
     if (test_and_set(t->id))
         return t->id;
+    inside_enter();
     FILE *out = open_memstream(&line, &length);
-    if (!out)
+    if (!out) {
+        inside_leave();
         return 0;
+    }
     fprintf(out, "T\t%u", t->id);
     for (unsigned i = 0; i < t->n; i++) {
         Dl_info info = {0};
@@ -145,6 +152,7 @@ unsigned report_trace(const struct trace *t)
     if (fclose(out) == 0)
         append(line, length);
     free(line);
+    inside_leave();
     return t->id;
 }
 

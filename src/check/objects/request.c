@@ -54,25 +54,28 @@ struct request *request_add(struct request_queue *q, const struct request *like,
     return r;
 }
 
-void request_remove(struct request_queue *q, struct request *r)
+void request_forget_memory(struct request *r)
 {
-    TAILQ_REMOVE(q, r, link);
     for (unsigned i = 0; r->targets && i < r->num_sge; i++) {
         guard_lift(&r->targets[i].guard);
         if (r->targets[i].request)
             RB_REMOVE(target_tree, &tree, &r->targets[i]);
     }
     free(r->targets);
+    r->targets = NULL;
     if (r->lent)
         lent_remove(r->sge, r->num_sge);
+    r->lent = false;
     fingerprint_drop(&r->sent);
-    free(r);
+    for (unsigned i = 0; i < r->num_sge; i++)
+        r->sge[i].addr = 0;
 }
 
-void request_lend(struct request *r)
+void request_remove(struct request_queue *q, struct request *r)
 {
-    lent_add(r->sge, r->num_sge);
-    r->lent = true;
+    TAILQ_REMOVE(q, r, link);
+    request_forget_memory(r);
+    free(r);
 }
 
 void request_remove_all(struct request_queue *q)
@@ -81,6 +84,12 @@ void request_remove_all(struct request_queue *q)
 
     while ((r = TAILQ_FIRST(q)))
         request_remove(q, r);
+}
+
+void request_lend(struct request *r)
+{
+    lent_add(r->sge, r->num_sge);
+    r->lent = true;
 }
 
 struct request *request_find(const struct request_queue *q, uint64_t wr_id)
@@ -135,12 +144,6 @@ const struct request *request_lift(uint64_t address, uint64_t *offset)
     *offset = address - t->from;
     guard_lift(&t->guard);
     return t->request;
-}
-
-void request_lift_all(struct request *r)
-{
-    for (unsigned i = 0; r->targets && i < r->num_sge; i++)
-        guard_lift(&r->targets[i].guard);
 }
 
 const char *request_kind(int opcode)

@@ -54,8 +54,8 @@ const struct request *request_writing(const struct ibv_sge *sge);
 /* Lifts the guard of this address (RULE_TOUCH). Returns its request, and the offset from the begin of the target. NULL: the
  * address is not guarded. */
 const struct request *request_lift(uint64_t address, uint64_t *offset);
-/* Lifts all guards of a request. */
-void request_lift_all(struct request *r);
+/* The memory of a request belongs to somebody else from now on: the checker no longer looks at it. */
+void request_forget_memory(struct request *r);
 
 /* As people write it: "RDMA READ", "receive request". */
 const char *request_kind(int opcode);

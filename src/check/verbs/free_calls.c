@@ -19,26 +19,31 @@ struct gone {
     const struct trace *where;
 };
 
-static bool needs(const struct request *r, const struct gone *g)
+/* With a region that was deregistered before, the device can't touch the memory any more. */
+static bool needs(const struct request *r, const struct ibv_context *context, const struct gone *g)
 {
     for (unsigned i = 0; i < r->num_sge; i++) {
         const struct ibv_sge *s = &r->sge[i];
 
-        if (s->addr && s->length && s->addr < g->to && s->addr + s->length > g->from)
+        if (s->addr && s->length && s->addr < g->to && s->addr + s->length > g->from &&
+            record_of_lkey(context, s->lkey))
             return true;
     }
     return false;
 }
 
-static void look(const struct request_queue *queue, const struct gone *g)
+static void look(const struct request_queue *queue, const struct ibv_context *context, bool is_datagram,
+                 const struct gone *g)
 {
     struct request *r;
 
     TAILQ_FOREACH (r, queue, link) {
-        if (!needs(r, g))
+        /* A datagram without a completion is never sent again, so the program may know otherwise that it was sent. */
+        bool may_be_sent = is_datagram && r->opcode != OPCODE_RECV && !r->signaled;
+
+        if (may_be_sent || !needs(r, context, g))
             continue;
-        fingerprint_drop(&r->sent); /* the memory can't be compared any more */
-        request_lift_all(r);
+        request_forget_memory(r); /* soon somebody else has it */
         if (rule_is_on(RULE_FREED))
             finding_add(RULE_FREED,
                         &(const struct finding_place){.where = g->where, .other = r->where, .whose = "the request"},
@@ -54,13 +59,16 @@ static void look_in_qp(void *record, void *arg)
 
     if (q->failed || q->qp->state == IBV_QPS_ERR || q->qp->state == IBV_QPS_RESET)
         return;
-    look(&q->sends, arg);
-    look(&q->receives, arg);
+    look(&q->sends, q->qp->context, q->qp->qp_type == IBV_QPT_UD, arg);
+    look(&q->receives, q->qp->context, q->qp->qp_type == IBV_QPT_UD, arg);
 }
 
 static void look_in_srq(void *record, void *arg)
 {
-    look(&((const struct srq_record *)record)->queue, arg);
+    const struct srq_record *s = record;
+    const struct ibv_srq *srq = s->r.object;
+
+    look(&s->queue, srq->context, false, arg);
 }
 
 static void give_back(const char *how, const void *memory, size_t length, const void *caller)

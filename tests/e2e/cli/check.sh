@@ -91,7 +91,7 @@ out=$(two late wrong)
 assumes=$BUILD/tests/verbs/checker/assumes
 has "a GID index" "$(check --check "$assumes" index wrong)" "  gid-index: the address of a connection has sgid_index 0"
 has "an MTU" "$(check --check "$assumes" mtu wrong)" "  mtu: path_mtu is 2048 bytes, but the program has not asked for the port's active_mtu"
-for asked in "index right" "mtu right" "index wrong 0"; do
+for asked in "index right" "mtu right" "file right" "index wrong 0"; do
     # shellcheck disable=SC2086
     is "$asked" "$(check --check "$assumes" $asked)" "pumice: check: no findings"
 done

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A program that assumes what its device is like: the index of the GID, and the MTU. The right one asks.
- * tests/e2e/cli/check.sh runs it. Usage: assumes index|mtu wrong|right [INDEX] */
+ * tests/e2e/cli/check.sh runs it. Usage: assumes index|mtu|file wrong|right [INDEX] */
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,18 @@ static void need(int good, const char *what)
         printf("not ok %s\n", what);
         exit(1);
     }
+}
+
+/* As middleware does it: only the type, from a file. */
+static void read_type(void)
+{
+    char path[200], type[32] = "";
+
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/gid_attrs/types/0",
+             ibv_get_device_name(context->device));
+    FILE *f = fopen(path, "r");
+    need(f && fgets(type, sizeof(type), f) && strcmp(type, "RoCE v2\n") == 0, "type of the GID");
+    fclose(f);
 }
 
 /* The first GID of RoCE v2. */
@@ -42,7 +55,10 @@ int main(int argc, char **argv)
     struct ibv_qp_init_attr attr = {.send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
     struct ibv_qp *qp = ibv_create_qp(pd, &attr);
     struct ibv_port_attr port = {.active_mtu = IBV_MTU_2048};
-    int gid_index = argc > 3 ? atoi(argv[3]) : index && wrong ? 0 : find_gid();
+    bool file = strcmp(argv[1], "file") == 0;
+    if (file)
+        read_type();
+    int gid_index = file ? 0 : argc > 3 ? atoi(argv[3]) : index && wrong ? 0 : find_gid();
     union ibv_gid gid;
     need(qp && ibv_query_gid(context, 1, gid_index, &gid) == 0, "queue pair and GID");
     if (index || !wrong)
