@@ -7,6 +7,8 @@
 #include <unwind.h>
 #include <uthash.h>
 
+#include "src/check/base/inside.h"
+
 #define REMEMBERED 64u /* backtraces of a thread; a power of two */
 #define NEAR 65536u /* bytes of the stack, in which the remembered words must be */
 
@@ -72,6 +74,7 @@ static const struct trace *keep(const struct walk *w)
     struct kept *k;
 
     memcpy(t.at, w->at, w->n * sizeof(t.at[0]));
+    inside_enter(); /* the table frees memory when it grows */
     pthread_mutex_lock(&lock);
     HASH_FIND(hh, all, t.at, sizeof(t.at), k);
     if (!k && (k = calloc(1, sizeof(*k)))) {
@@ -80,6 +83,7 @@ static const struct trace *keep(const struct walk *w)
         HASH_ADD(hh, all, trace.at, sizeof(t.at), k);
     }
     pthread_mutex_unlock(&lock);
+    inside_leave();
     return k ? &k->trace : NULL;
 }
 

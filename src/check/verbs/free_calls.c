@@ -16,7 +16,8 @@
 struct gone {
     uint64_t from, to;
     const char *how;
-    const struct trace *where;
+    const void *caller;
+    const struct trace *where; /* NULL: not looked for yet */
 };
 
 /* With a region that was deregistered before, the device can't touch the memory any more. */
@@ -32,8 +33,7 @@ static bool needs(const struct request *r, const struct ibv_context *context, co
     return false;
 }
 
-static void look(const struct request_queue *queue, const struct ibv_context *context, bool is_datagram,
-                 const struct gone *g)
+static void look(const struct request_queue *queue, const struct ibv_context *context, bool is_datagram, struct gone *g)
 {
     struct request *r;
 
@@ -44,6 +44,8 @@ static void look(const struct request_queue *queue, const struct ibv_context *co
         if (may_be_sent || !needs(r, context, g))
             continue;
         request_forget_memory(r); /* soon somebody else has it */
+        if (!g->where)
+            g->where = trace_of(g->caller, NULL);
         if (rule_is_on(RULE_FREED))
             finding_add(RULE_FREED,
                         &(const struct finding_place){.where = g->where, .other = r->where, .whose = "the request"},
@@ -73,9 +75,8 @@ static void look_in_srq(void *record, void *arg)
 
 static void give_back(const char *how, const void *memory, size_t length, const void *caller)
 {
-    struct gone g = {(uintptr_t)memory, (uintptr_t)memory + length, how, NULL};
+    struct gone g = {(uintptr_t)memory, (uintptr_t)memory + length, how, caller, NULL};
 
-    g.where = trace_of(caller, NULL);
     records_lock();
     records_each(KIND_QP, look_in_qp, &g);
     records_each(KIND_SRQ, look_in_srq, &g);
