@@ -2,6 +2,7 @@
 #include "src/check/base/inside.h"
 
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+static __thread unsigned polls __attribute__((tls_model("initial-exec")));
 
 void inside_enter(void)
 {
@@ -16,4 +17,19 @@ void inside_leave(void)
 bool inside_is(void)
 {
     return depth > 0;
+}
+
+void inside_poll_enter(void)
+{
+    polls++;
+}
+
+void inside_poll_leave(void)
+{
+    polls--;
+}
+
+bool inside_poll(void)
+{
+    return polls > 0;
 }

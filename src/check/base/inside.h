@@ -9,4 +9,9 @@ void inside_enter(void);
 void inside_leave(void);
 bool inside_is(void);
 
+/* Does this thread poll? A library may copy the data of a small message to its buffer then. */
+void inside_poll_enter(void);
+void inside_poll_leave(void);
+bool inside_poll(void);
+
 #endif

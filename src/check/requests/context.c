@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "src/check/base/finding.h"
+#include "src/check/base/inside.h"
 #include "src/check/connect/asked.h"
 #include "src/check/connect/port.h"
 #include "src/check/requests/completion.h"
@@ -124,7 +125,9 @@ static struct td_record *enter(struct ibv_cq *cq, const void *caller, const void
 static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
     struct td_record *td = enter(cq, CALLER, __builtin_frame_address(0));
+    inside_poll_enter();
     int n = of(cq->context)->ops.poll_cq(cq, most, wc);
+    inside_poll_leave();
 
     records_lock();
     thread_domain_leave(td);
@@ -167,7 +170,9 @@ static struct cq_record *record_of(struct ibv_cq_ex *cq)
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
     struct cq_record *r = record_of(cq);
+    inside_poll_enter();
     int rc = r ? r->start_poll(cq, attr) : ENOENT;
+    inside_poll_leave();
 
     records_lock();
     if (rc == 0)
@@ -179,7 +184,9 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 static int next_poll(struct ibv_cq_ex *cq)
 {
     struct cq_record *r = record_of(cq);
+    inside_poll_enter();
     int rc = r ? r->next_poll(cq) : ENOENT;
+    inside_poll_leave();
 
     records_lock();
     if (rc == 0)

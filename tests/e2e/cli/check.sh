@@ -60,6 +60,8 @@ for entry in touch:reads touch-write:writes touch-read:reads; do
     is "$mistake, without the rule" "$(check --check "$mistakes" $mistake wrong)" "pumice: check: no findings"
 done
 
+is "touch, by the library" "$(check --check=all,touch "$mistakes" touch-small right)" "pumice: check: no findings"
+
 # Both ends of a connection together: in one process, and in two on two hosts. Each names the place of the other end.
 ends=$BUILD/tests/verbs/checker/ends
 for entry in mtu=mismatch psn=mismatch rd-atomic=mismatch destination=mismatch qp-access=access region-access=access bounds=access dead=dead-key late=late-receive; do

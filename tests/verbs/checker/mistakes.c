@@ -221,6 +221,23 @@ static void touch_write(void)
     touch_target(false, true);
 }
 
+/* The library itself may copy a small message to its buffer, when it is polled. */
+static void touch_small(void)
+{
+    char *buf = aligned_alloc(4096, 8192);
+    memset(buf, 0, 8192);
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, buf, 8192, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge s = {(uintptr_t)buf, 8192, mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = 2, .sg_list = &s, .num_sge = 1}, *bad;
+    for (int i = 0; i < 20; i++) {
+        memset(p.buf, i + 1, 8);
+        need(ibv_post_recv(p.qp[1], &wr, &bad) == 0 && vt_send(&p, 0, 1, 0, 8, IBV_SEND_SIGNALED) == 0);
+        need(take(p.scq).status == IBV_WC_SUCCESS && take(p.rcq).status == IBV_WC_SUCCESS && buf[7] == i + 1);
+    }
+    need(ibv_dereg_mr(mr) == 0);
+    free(buf);
+}
+
 static void touch_read_target(void)
 {
     touch_target(true, false);
@@ -569,6 +586,7 @@ static const struct {
     {"freed-send", freed_send},
     {"touch", touch},
     {"touch-write", touch_write},
+    {"touch-small", touch_small},
     {"touch-read", touch_read_target},
     {"dead-key", dead_key},
     {"dead-key-recv", dead_key_recv},
