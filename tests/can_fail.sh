@@ -89,6 +89,16 @@ fault UNKIND_PLACE e2e/cli unkind daemon/client_mem/placement.c 'if (n > 1 && dr
 fault UNKIND_LATE e2e/cli unkind daemon/loop/completion_delay.c 'if (draw % 4) {' 'if (draw % 4 == 7) {'
 fault UNKIND_EVENT e2e/cli unkind daemon/objects/cq.c 'if (draw % 2)' 'if (draw % 2 == 7)'
 
+# --- the checker of programs
+fault CHECK_TRACE unit/check test_trace src/check/base/trace.c 'if (*r->slot[i] != r->trace->at[i])' 'if (false)'
+fault CHECK_PAIRS unit/check test_pairs src/cmd/check/pairs.c 'if (a->sq_psn != b->rq_psn)' 'if (false)'
+fault CHECK_ACCESS e2e/cli check src/check/requests/access.c 'else if (writes && !(mr->access & IBV_ACCESS_LOCAL_WRITE))' 'else if (false)'
+fault CHECK_FREED e2e/cli check src/check/verbs/free_calls.c 's->addr + s->length > g->from &&' 'false &&'
+fault CHECK_TOUCH e2e/cli check src/check/objects/request.c 'guard_set(&t->guard, t->from, t->to);' '(void)t;'
+fault CHECK_THREAD e2e/cli check src/check/requests/thread_domain.c 'td->inside && td->thread != &here' 'false'
+fault CHECK_LATE e2e/cli check_ends src/check/connect/late.c 'if (sent > q->receives_posted)' 'if (false)'
+fault CHECK_GID e2e/cli check_ends src/check/connect/asked.c 'return in_arguments(index) || in_environment(index);' 'return true;'
+
 # --- tag matching
 fault DEL_CONSUMED verbs/tag_matching test_tm_del daemon/core/tm/tag_list.c 'return TM_WHY_CONSUMED;' 'return TM_WHY_NONE;'
 fault DEL_NEVER verbs/tag_matching test_tm_del daemon/core/tm/tag_list.c 'tm_list_remove(&tm->list, e);
