@@ -10,7 +10,7 @@ unset PUMICE_SOCKET
 
 check() # OPTION... -- COMMAND...: prints what pumice says
 {
-    timeout 60 "$pumice" run "$@" 2>&1 >/dev/null | grep -v '^pumice: info'
+    timeout 60 "$pumice" run "$@" 2>&1 >/dev/null | grep -vE '^pumice: (info|UDP port)'
 }
 
 # Rules, and mistakes of another name with their rules.

@@ -9,7 +9,7 @@ unset PUMICE_SOCKET
 
 check() # OPTION... -- COMMAND...: prints what pumice says
 {
-    timeout 60 "$pumice" run "$@" 2>&1 >/dev/null | grep -v '^pumice: info'
+    timeout 60 "$pumice" run "$@" 2>&1 >/dev/null | grep -vE '^pumice: (info|UDP port)'
 }
 
 # Both ends of a connection together: in one process, and in two on two hosts. Each names the place of the other end.
