@@ -77,7 +77,7 @@ fault MESH e2e/daemon mesh include/pumice/abi.h '#define PM_DEVICES_MAX 16' '#de
 fault RES_PID e2e/cli res src/cmd/rdma/rows.c 'copy(row, "pid", s, "pid");' ''
 fault LADDER_LOST e2e/capture ladder pcap/trace/psn_order.c 'q->marks |= TRACE_LOST;' ''
 fault PLOT_TRIPS e2e/capture plot pcap/picture/plot.c 'end - request->time_ns};' '1};'
-fault LADDER_BANDS e2e/capture ladder pcap/trace/exchange.c 'g->of_message[message] = r->exchange;' ''
+fault LADDER_BANDS e2e/capture ladder pcap/trace/exchange.c 'g->of_message[message] = r->exchange;' ';'
 fault KILLS verbs/life test_kills daemon/objects/qp/xrc_target.c 'if (--x->opens == 0)' 'if (--x->opens == 77)'
 fault PROFILE_LIMITS verbs/objects test_profile+e810 daemon/profile/profile.c 'take(&l->max_sge, from->max_sge, ENGINE_MAX_SGE);' ''
 fault PROFILE_QUEUES verbs/objects test_profile+connectx-6 src/verbs/control/queue_rule.c 'BLOCKS_MAX = 32768' 'BLOCKS_MAX = 65536'

@@ -7,6 +7,7 @@
 
 #include "pcap/trace/copies.h"
 #include "pcap/trace/pair.h"
+#include "wire/pumice/probe.h"
 
 /* Chooses the packets of the picture. */
 static void choose(struct ladder *l, uint32_t count)
@@ -22,7 +23,7 @@ static void choose(struct ladder *l, uint32_t count)
     for (size_t i = 0; i < t->num_packets; i++) {
         const struct trace_packet *p = &t->packets[i];
 
-        if (!t->flows[p->flow]->wanted || p->marks & TRACE_COPY)
+        if (!t->flows[p->about != TRACE_NONE ? p->about : p->flow]->wanted || p->marks & TRACE_COPY)
             continue;
         if (l->wanted++ >= count)
             continue;
@@ -67,7 +68,7 @@ static void make_columns(struct ladder *l)
             continue;
         ends->src = column_of(l, flow->key.src, itself ? flow->qpn_of_sender : 0);
         ends->dst = column_of(l, flow->key.dst, itself ? flow->key.qpn : 0);
-        if (flow->key.qpn == MAD_QPN)
+        if (flow->key.qpn == MAD_QPN || flow->key.qpn == PROBE_QPN)
             continue;
         l->many_connections |= qpn[ends->src][ends->dst] && qpn[ends->src][ends->dst] != flow->key.qpn;
         qpn[ends->src][ends->dst] = flow->key.qpn;

@@ -47,6 +47,8 @@ enum packet_class packet_class(const struct trace_packet *p)
         return PACKET_CM;
     if (!(properties & (OP_IS_REQUEST | OP_IS_RESPONSE)))
         return PACKET_CNP;
+    if (p->sack != TRACE_NONE)
+        return PACKET_NAK;
     if ((p->opcode & OP_SERVICE_MASK) == OP_SERVICE_UD)
         return PACKET_DATAGRAM;
     if (is_ack(p))
@@ -111,6 +113,10 @@ void packet_label(char text[PACKET_TEXT_MAX], const struct trace *t, const struc
     if (p->mad != TRACE_NONE) {
         cm_msg_decode(t->mads[p->mad].bytes, &m);
         add(text, PACKET_TEXT_MAX, "%s", cm_attribute_name(m.attribute));
+        return;
+    }
+    if (p->sack != TRACE_NONE) {
+        add(text, PACKET_TEXT_MAX, "SACK" DOT "PSN %" PRIu32, t->sacks[p->sack].expected);
         return;
     }
     if (is_ack(p) && !(p->marks & TRACE_MALFORMED)) {
@@ -241,6 +247,13 @@ void packet_message(char text[PACKET_TEXT_MAX], const struct trace *t, const str
         add_cm(text, &t->mads[p->mad]);
         return;
     }
+    if (p->sack != TRACE_NONE) {
+        const struct trace_sack *s = &t->sacks[p->sack];
+
+        add(text, PACKET_TEXT_MAX, "%" PRIu32 " missing in %" PRIu32 " gap%s", s->missing, s->gaps,
+            s->gaps == 1 ? "" : "s");
+        return;
+    }
     if (!message || p->marks & TRACE_MALFORMED)
         return;
     if (is_ack(p)) {
@@ -262,6 +275,13 @@ void packet_message(char text[PACKET_TEXT_MAX], const struct trace *t, const str
 
 /* --- what is unusual ---------------------------------------------------------------------------------------------- */
 
+static const char *nak_name(const struct trace_packet *p)
+{
+    if (p->sack != TRACE_NONE)
+        return "SACK";
+    return (p->syndrome & AETH_KIND_MASK) == AETH_RNR ? "RNR NAK" : "NAK";
+}
+
 static void add_reason(char text[PACKET_TEXT_MAX], const struct trace *t, const struct trace_packet *p)
 {
     char time[SVG_NUMBER_MAX];
@@ -270,8 +290,7 @@ static void add_reason(char text[PACKET_TEXT_MAX], const struct trace *t, const 
     if (p->repeats != TRACE_NONE)
         add(text, PACKET_TEXT_MAX, " of %" PRIu32, t->packets[p->repeats].frame);
     if (p->reason != TRACE_NONE)
-        add(text, PACKET_TEXT_MAX, ", after %s %" PRIu32,
-            (t->packets[p->reason].syndrome & AETH_KIND_MASK) == AETH_RNR ? "RNR NAK" : "NAK",
+        add(text, PACKET_TEXT_MAX, ", after %s %" PRIu32, nak_name(&t->packets[p->reason]),
             t->packets[p->reason].frame);
     else if (p->repeats != TRACE_NONE && trace_is_request(p))
         add(text, PACKET_TEXT_MAX, ", %s later", svg_duration(time, p->time_ns - t->packets[p->repeats].time_ns));

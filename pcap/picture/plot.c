@@ -23,7 +23,7 @@ static bool is_datagram(const struct trace_packet *p)
 
 static bool is_request(const struct trace_packet *p)
 {
-    return trace_is_request(p) || (is_datagram(p) && p->mad == TRACE_NONE);
+    return trace_is_request(p) || (is_datagram(p) && p->mad == TRACE_NONE && p->sack == TRACE_NONE);
 }
 
 enum plot_side plot_side(const struct plot *p, const struct plot_qp *qp, const struct trace_packet *packet)
@@ -32,6 +32,8 @@ enum plot_side plot_side(const struct plot *p, const struct plot_qp *qp, const s
         return PLOT_NOT;
     if (packet->flow == qp->flow && is_request(packet))
         return PLOT_REQUEST;
+    if (packet->sack != TRACE_NONE)
+        return packet->about == qp->flow ? PLOT_RESPONSE : PLOT_NOT;
     return packet->flow == p->trace.flows[qp->flow]->peer && psn_is_extended(packet) &&
                    op_table[packet->opcode].properties & OP_IS_RESPONSE
                ? PLOT_RESPONSE
@@ -99,12 +101,13 @@ static void find_times(struct plot *p)
 static void count_packet(const struct plot *p, struct plot_qp *qp, const struct trace_packet *k, bool response)
 {
     struct plot_bin *bin = &qp->bins[(k->time_ns - p->low_ns) / plot_bin_ns(p)];
+    uint32_t len = k->sack == TRACE_NONE ? k->len : 0; /* a SACK has no data of the program */
     bool lost = k->marks & TRACE_LOST, again = k->marks & TRACE_AGAIN;
 
-    *(lost ? &bin->lost : again ? &bin->again : response ? &bin->read : &bin->sent) += k->len;
+    *(lost ? &bin->lost : again ? &bin->again : response ? &bin->read : &bin->sent) += len;
     qp->lost += lost;
     qp->again += again;
-    qp->bytes += k->repeats == TRACE_NONE ? k->len : 0;
+    qp->bytes += k->repeats == TRACE_NONE ? len : 0;
     if (!qp->psn_low || k->psn < qp->psn_low)
         qp->psn_low = k->psn;
     if (k->psn > qp->psn_high)
@@ -139,7 +142,7 @@ static const struct asked *find_asked(const struct asked *list, size_t n, uint64
 
 static bool is_answer(const struct trace_packet *k)
 {
-    return !(k->marks & (TRACE_LOST | TRACE_AGAIN)) &&
+    return !(k->marks & (TRACE_LOST | TRACE_AGAIN)) && k->sack == TRACE_NONE &&
            ((k->opcode & OP_OPERATION_MASK) != OP_ACK || (k->syndrome & AETH_KIND_MASK) == AETH_ACK);
 }
 

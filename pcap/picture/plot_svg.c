@@ -92,6 +92,8 @@ static enum series series_of(const struct trace_packet *k, enum plot_side side)
 {
     if (k->marks & TRACE_LOST)
         return LOST;
+    if (k->sack != TRACE_NONE)
+        return NAKS;
     if (side == PLOT_RESPONSE && is_plain_ack(k))
         return (k->syndrome & AETH_KIND_MASK) == AETH_ACK ? ACKS : NAKS;
     if (k->marks & TRACE_AGAIN)

@@ -150,14 +150,14 @@ static bool acknowledges(const struct trace_packet *p)
 {
     uint8_t operation = p->opcode & OP_OPERATION_MASK;
 
-    return operation != OP_READ_RESP_MIDDLE && !(p->marks & TRACE_LOST) &&
+    return operation != OP_READ_RESP_MIDDLE && p->sack == TRACE_NONE && !(p->marks & TRACE_LOST) &&
            (operation != OP_ACK || (p->syndrome & AETH_KIND_MASK) == AETH_ACK);
 }
 
 static void place_response(struct finder *f, uint32_t index)
 {
     struct trace_packet *p = &f->t->packets[index];
-    uint32_t peer = f->t->flows[p->flow]->peer;
+    uint32_t peer = p->sack != TRACE_NONE ? p->about : f->t->flows[p->flow]->peer;
 
     if (peer == TRACE_NONE || !psn_is_extended(p))
         return;
@@ -169,7 +169,7 @@ static void place_response(struct finder *f, uint32_t index)
     if (m->ended && p->psn > m->end)
         return;
     p->message = fm->ids[at - 1];
-    if (p->psn > m->end)
+    if (p->psn > m->end && p->sack == TRACE_NONE)
         m->end = p->psn;
     if (is_read(m->opcode) && op_table[p->opcode].properties & OP_IS_READ &&
         op_table[p->opcode].properties & (OP_IS_LAST | OP_IS_ONLY))
@@ -206,7 +206,7 @@ void messages_find(struct messages *out, struct trace *t)
             continue;
         if (trace_is_request(p))
             place_request(&f, (uint32_t)i);
-        else if (properties & OP_IS_RESPONSE)
+        else if (properties & OP_IS_RESPONSE || p->sack != TRACE_NONE)
             place_response(&f, (uint32_t)i);
         else if ((p->opcode & OP_SERVICE_MASK) == OP_SERVICE_UD)
             place_datagram(&f, (uint32_t)i);

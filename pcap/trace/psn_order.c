@@ -7,6 +7,7 @@
 #include "wire/syndrome.h"
 
 #define BASE (1ull << 40) /* of extended PSNs: larger than all steps down of all packets together */
+#define FLOWS_MAX 4096 /* flows that a search for the one of a SACK looks at */
 #define COPIES_MAX 16 /* packets with one PSN that a search looks at */
 
 /* What is known about a flow at one place of the capture. */
@@ -71,6 +72,29 @@ static void judge_old(const struct progress *s, struct trace_packet *p)
     p->marks |= s->nak != TRACE_NONE && s->nak_psn <= p->psn ? TRACE_AGAIN : TRACE_LATE;
 }
 
+/* A SACK names the flow of the requests by their QPs. It says that a request is missing, as a NAK does. */
+static void extend_sack(struct trace *t, struct progress *s, uint32_t index)
+{
+    struct trace_packet *p = &t->packets[index];
+    const struct trace_flow_key *key = &t->flows[p->flow]->key;
+    const struct trace_sack *sack = &t->sacks[p->sack];
+
+    for (uint32_t i = 0; i < t->num_flows && i < FLOWS_MAX; i++) {
+        const struct trace_flow *flow = t->flows[i];
+
+        if (flow->key.src != key->dst || flow->key.dst != key->src || flow->key.qpn != sack->responder ||
+            (flow->qpn_of_sender && flow->qpn_of_sender != sack->requester) || !s[i].started)
+            continue;
+        p->about = i;
+        p->psn = s[i].last + (uint64_t)difference(sack->expected, s[i].last);
+        if (!(p->marks & TRACE_LOST)) {
+            s[i].nak = index;
+            s[i].nak_psn = p->psn;
+        }
+        return;
+    }
+}
+
 static void extend(struct trace *t, struct progress *s)
 {
     for (size_t i = 0; i < t->num_packets; i++) {
@@ -80,7 +104,9 @@ static void extend(struct trace *t, struct progress *s)
 
         if (p->marks & TRACE_UNUSABLE)
             continue;
-        if (trace_is_request(p)) {
+        if (p->sack != TRACE_NONE) {
+            extend_sack(t, s, (uint32_t)i);
+        } else if (trace_is_request(p)) {
             extend_request(mine, p);
             if (p->psn < mine->max)
                 judge_old(mine, p);
@@ -127,7 +153,8 @@ static struct numbered *sort_packets(struct trace *t, size_t *n)
     for (size_t i = 0; list && i < t->num_packets; i++) {
         const struct trace_packet *p = &t->packets[i];
 
-        if (!(p->marks & TRACE_UNUSABLE) && psn_is_extended(p) && (p->opcode & OP_OPERATION_MASK) != OP_ACK)
+        if (!(p->marks & TRACE_UNUSABLE) && psn_is_extended(p) && p->sack == TRACE_NONE &&
+            (p->opcode & OP_OPERATION_MASK) != OP_ACK)
             list[(*n)++] = (struct numbered){p->psn, p->flow, (uint32_t)i, is_response(p)};
     }
     if (list)
@@ -157,15 +184,17 @@ static void mark_repeated(struct trace *t, const struct numbered *list, size_t n
             t->packets[i].reason = TRACE_NONE;
 }
 
-/* A NAK says which PSN did not arrive. The comments of Pumice know better. */
+/* A NAK says which PSN did not arrive, and a SACK says the first one. The comments of Pumice know better. */
 static void mark_lost(struct trace *t, const struct numbered *list, size_t n)
 {
     for (size_t i = 0; i < t->num_packets; i++) {
         const struct trace_packet *p = &t->packets[i];
-        uint32_t flow = t->flows[p->flow]->peer;
+        bool sack = p->sack != TRACE_NONE;
+        uint32_t flow = sack ? p->about : t->flows[p->flow]->peer;
         size_t low = 0, high = n;
 
-        if (p->marks & TRACE_UNUSABLE || !psn_is_extended(p) || !is_response(p) || p->syndrome != NAK_PSN_SEQUENCE)
+        if (p->marks & TRACE_UNUSABLE || !psn_is_extended(p) ||
+            (!sack && (!is_response(p) || p->syndrome != NAK_PSN_SEQUENCE)))
             continue;
         struct numbered wanted = {p->psn, flow, 0, false};
         while (low < high) {

@@ -13,6 +13,8 @@
 #include "wire/gid.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
+#include "wire/pumice/probe.h"
+#include "wire/pumice/sack.h"
 
 #define ECN_MASK 3
 #define ECN_CE 3
@@ -158,6 +160,24 @@ static void keep_mad(struct trace *t, struct trace_packet *p, const struct pkt *
     p->mad = (uint32_t)t->num_mads++;
 }
 
+static void keep_sack(struct trace *t, struct trace_packet *p, const struct pkt *k, size_t there)
+{
+    struct sack s;
+
+    if (k->dest_qpn != PROBE_QPN || k->opcode != (OP_SERVICE_UD | OP_SEND_ONLY) || there < k->payload_len ||
+        !sack_decode(k->payload, k->payload_len, &s))
+        return;
+    struct trace_sack *all = trace_grow(t, t->sacks, t->num_sacks, &t->cap_sacks, sizeof(*all));
+    if (!all)
+        return;
+    t->sacks = all;
+    all += t->num_sacks;
+    *all = (struct trace_sack){s.requester, s.responder, s.expected, s.gaps, 0};
+    for (uint32_t i = 0; i < s.gaps; i++)
+        all->missing += (s.gap[i].end - s.gap[i].start) & PSN_MASK;
+    p->sack = (uint32_t)t->num_sacks++;
+}
+
 static void set_headers(struct trace_packet *p, const struct pkt *k)
 {
     bool atomic = op_table[k->opcode].headers & OP_HAS_ATOMICETH;
@@ -204,7 +224,7 @@ static void keep(struct trace *t, const struct datagram *g, const uint8_t *bytes
     key.qpn = bth_dest_qpn(bytes);
     key.service = bth_opcode(bytes) & OP_SERVICE_MASK;
     key.src_qpn = g->decap->direction == PCAPNG_DIR_OUT ? g->note.qpn : 0;
-    if (k && !damaged && op_table[k->opcode].headers & OP_HAS_DETH)
+    if (k && op_table[k->opcode].headers & OP_HAS_DETH)
         key.src_qpn = k->deth.src_qpn;
     flow = key.src == TRACE_NONE || key.dst == TRACE_NONE ? TRACE_NONE : flow_of(t, &key);
     struct trace_packet *p = trace_grow(t, t->packets, t->num_packets, &t->cap_packets, sizeof(*p));
@@ -220,6 +240,8 @@ static void keep(struct trace *t, const struct datagram *g, const uint8_t *bytes
                                .part = g->part,
                                .mad = TRACE_NONE,
                                .tm = TRACE_NONE,
+                               .sack = TRACE_NONE,
+                               .about = TRACE_NONE,
                                .message = TRACE_NONE,
                                .repeats = TRACE_NONE,
                                .reason = TRACE_NONE,
@@ -236,12 +258,12 @@ static void keep(struct trace *t, const struct datagram *g, const uint8_t *bytes
     if (!k)
         return;
     set_headers(p, k);
-    if (p->marks & TRACE_DAMAGED)
-        return;
+    /* Also of damaged packets: if most ICRCs are wrong, none of them counts as damaged (judge_icrcs). */
     for (unsigned i = 0; op_table[k->opcode].payload == OP_PAYLOAD_FULL && i < 5; i++)
         t->flows[flow]->sizes[i] += k->payload_len == (uint32_t)PKT_MTU_MIN << i;
     keep_tm(t, p, k, there);
     keep_mad(t, p, k, there);
+    keep_sack(t, p, k, there);
 }
 
 /* --- datagrams ---------------------------------------------------------------------------------------------------- */
@@ -433,6 +455,7 @@ void trace_free(struct trace *t)
     free(t->hosts);
     free(t->packets);
     free(t->tms);
+    free(t->sacks);
     free(t->mads);
     memset(t, 0, sizeof(*t));
 }

@@ -67,10 +67,12 @@ struct trace_packet {
     uint32_t icrc;
     uint32_t mad; /* index in trace.mads; TRACE_NONE: no message of connection management */
     uint32_t tm; /* index in trace.tms; TRACE_NONE: no rendezvous request and no FIN */
+    uint32_t sack; /* index in trace.sacks; TRACE_NONE: no selective acknowledgement of Pumice */
     uint32_t message; /* index of its message (message.h); TRACE_NONE: none */
     /* Indexes of packets, or TRACE_NONE. Set by message.h. */
     uint32_t repeats; /* the earlier packet that this one repeats */
     uint32_t reason; /* the NAK after which it is repeated */
+    uint32_t about; /* SACK: the flow of the requests that it reports. Then psn is that of the first missing one. */
     uint32_t first_acked; /* ACK: the first message that it acknowledges for the first time */
     uint16_t part; /* number in its datagram, which GSO or GRO may have merged */
     uint8_t opcode;
@@ -85,6 +87,13 @@ struct trace_packet {
 struct trace_tm {
     struct tmh tmh;
     struct rvh rvh; /* zeros if there is none */
+};
+
+/* A selective acknowledgement (wire/pumice/sack.h). */
+struct trace_sack {
+    uint32_t requester, responder; /* numbers of the two QPs */
+    uint32_t expected; /* PSN: the first that is missing */
+    uint32_t gaps, missing; /* numbers of gaps, and of packets in them */
 };
 
 struct trace_mad {
@@ -131,6 +140,8 @@ struct trace {
     struct trace_flow *by_key;
     struct trace_tm *tms;
     size_t num_tms, cap_tms;
+    struct trace_sack *sacks;
+    size_t num_sacks, cap_sacks;
     struct trace_mad *mads;
     size_t num_mads, cap_mads;
     uint64_t start_ns; /* time of the first RoCEv2 packet in the file */
