@@ -161,7 +161,7 @@ $(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c
 $(BUILD)/tests/unit/verbs/cm/test_cm_ids: $(call obj,src/verbs/cm/cm_ids.c)
 $(BUILD)/tests/unit/verbs/test_poll_after_death: $(call obj,src/verbs/base/table.c src/verbs/datapath/cq_notify.c src/verbs/datapath/poll.c)
 
-$(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
+$(SIM_BIN): $(call obj,$(SIM_SRC) daemon/netem/netem_plan.c daemon/netem/netem_link.c daemon/fault/fault_text.c) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lisal
 

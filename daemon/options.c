@@ -359,6 +359,8 @@ const struct option_def options[] = {
      .unit = "a number", .min = 1, .max = 10000},
     {"connectivity-map", "FILE", 4, FILE_, set_text, MEMBER(path_check_map),
      .help = "Append the result of each check to FILE"},
+    {"net", "FILE", 4, FILE_, set_text, MEMBER(net),
+     .help = "Emulate the network that FILE describes: bandwidths, latencies, queues"},
     {"fault", "SPEC", 4, RELOAD, set_fault, MEMBER(fault),
      .help = "Faults for the packets sent, such as loss=1%,dup=2%"},
     {"seed", "NUMBER", 4, RELOAD, set_seed, MEMBERS(seed, has_seed),

@@ -44,7 +44,7 @@ struct option_def {
 
 /* The table ends with a row without a name. */
 extern const struct option_def options[];
-#define OPTIONS_MAX 40u /* more than there are rows */
+#define OPTIONS_MAX 64u /* more than there are rows */
 
 /* Sets the option. Its member `set` is not NULL. 0, or -EINVAL with why. */
 int option_set(const struct option_def *o, struct settings *s, const char *value, char why[ERROR_TEXT_MAX]);

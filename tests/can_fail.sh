@@ -156,6 +156,8 @@ fault GRH_V6 e2e/programs ipv6 wire/grh.c '6u << 28 | (uint32_t)g->traffic_class
 fault RNR_STORM e2e/cli fault_kinds daemon/loop/rx.c 'engine_withhold_recv(d->engine, true);' ''
 fault LINK_DOWN unit/daemon/fault test_fault_match daemon/fault/fault_match.c 'r->link_down = !rule->link_up;' ''
 fault SCRIPT_TIME unit/daemon/fault test_fault_script daemon/fault/fault_script.c 'return read_time(l, &l->rule.from_ns);' 'return read_time(l, &(uint64_t){0});'
+fault NET_QUEUE unit/daemon/netem test_netem daemon/netem/netem_link.c 'bytes + len > l->queue_bytes' 'bytes > l->queue_bytes'
+fault NET_HOPS e2e/cli net daemon/loop/tx.c 'if (travels_on(d, e))' 'if (false)'
 fault NTH_MESSAGE unit/daemon/fault test_fault_match daemon/fault/fault_match.c 's->in_message = !ends;' ''
 fault CNP e2e/daemon bottleneck daemon/core/path/dcqcn.c 'c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);' ''
 

@@ -26,7 +26,7 @@ include/pumice
 daemon/core/base daemon/core/cm daemon/core/memory daemon/core/path daemon/core/tm daemon/core/qp daemon/core/selective daemon/core/requester
 daemon/core/responder daemon/core/control daemon/core
 pcap pcap/lint pcap/trace pcap/picture
-daemon/base daemon/threads daemon/sandbox daemon/fault daemon/net daemon/client_mem daemon/profile daemon/device daemon/session daemon/objects daemon/objects/srq daemon/objects/qp
+daemon/base daemon/threads daemon/sandbox daemon/fault daemon/netem daemon/net daemon/client_mem daemon/profile daemon/device daemon/session daemon/objects daemon/objects/srq daemon/objects/qp
 daemon/monitor daemon/status daemon/loop daemon/control daemon/cm/host daemon/cm/command daemon/cm
 daemon/server daemon
 src/verbs/base src/verbs/session src/verbs/cm src/verbs/shim src/verbs/memory src/verbs/device src/verbs/objects src/verbs/datapath

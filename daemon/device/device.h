@@ -28,13 +28,14 @@
 #include "daemon/device/settings.h"
 #include "daemon/device/slice_box.h"
 #include "daemon/device/usage.h"
-#include "daemon/fault/delay_queue.h"
 #include "daemon/fault/fault.h"
 #include "daemon/net/address.h"
 #include "daemon/net/gso.h"
 #include "daemon/net/io_counters.h"
 #include "daemon/net/netdev.h"
 #include "daemon/net/udp.h"
+#include "daemon/netem/delay_queue.h"
+#include "daemon/netem/netem.h"
 
 struct quota;
 struct session;
@@ -94,6 +95,8 @@ struct device {
     struct unkind unkind;
     struct completion_delay *completion_delay; /* NULL: completions are not held back */
     struct delay_queue delay_queue;
+    const struct netem *netem; /* the emulated network; NULL: none */
+    uint64_t net_hops; /* links that packets have passed */
     const struct rx_meta *rx_meta; /* of the packet that the engine is given; set only while fault_receives */
     bool link_down; /* programs were told that a fault has taken the link down */
     struct tx_batch tx;

@@ -58,6 +58,7 @@ struct settings {
     enum memory_mode memory;
     /* How long one system call may copy client memory before the session ends. */
     uint32_t memory_timeout_ms;
+    char net[256]; /* file with the plan of an emulated network; empty: none */
     char fault[1024]; /* fault specification, checked */
     uint64_t seed; /* of the faults and of the first QP number */
     bool has_seed;

@@ -21,8 +21,7 @@ enum draw {
     DRAW_RNR,
 };
 
-/* The finalizer of SplitMix64: every bit of the input changes every bit of the output with probability one half. */
-static uint64_t mix(uint64_t x)
+uint64_t fault_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15ull;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -35,7 +34,7 @@ static uint64_t mix_gid(uint64_t h, const uint8_t gid[16])
     uint64_t w[2];
 
     memcpy(w, gid, sizeof(w));
-    return mix(mix(h ^ w[0]) ^ w[1]);
+    return fault_mix(fault_mix(h ^ w[0]) ^ w[1]);
 }
 
 /* Where the packet stands in its flow. */
@@ -82,7 +81,7 @@ static uint64_t count_attempt(struct fault *f, enum age age, uint64_t hash)
 
 static bool strikes(uint64_t hash, enum draw draw, uint64_t probability)
 {
-    return mix(hash ^ draw) >> 32 < probability;
+    return fault_mix(hash ^ draw) >> 32 < probability;
 }
 
 static bool masked(struct fault *f, const struct fault_rule *r, uint64_t flow)
@@ -99,7 +98,7 @@ static uint64_t lateness(struct fault *f, const struct fault_rule *r, uint64_t h
     uint64_t ns = r->delay_ns;
 
     if (r->jitter_ns)
-        ns += mix(hash ^ DRAW_JITTER) % (r->jitter_ns + 1);
+        ns += fault_mix(hash ^ DRAW_JITTER) % (r->jitter_ns + 1);
     if (ns)
         f->counters.fault_delayed++;
     if (strikes(hash, DRAW_REORDER, r->reorder)) {
@@ -134,12 +133,13 @@ static uint64_t flow_of(const struct fault *f, const struct fault_pkt *p, uint64
 {
     uint64_t responding = op_table[p->opcode].properties & OP_IS_RESPONSE ? 1 : 0;
 
-    return mix(mix_gid(mix_gid(mix(f->seed), p->src_gid), p->dst_gid) ^ (p->dest_qpn | responding << 32 | salt << 33));
+    return fault_mix(mix_gid(mix_gid(fault_mix(f->seed), p->src_gid), p->dst_gid) ^
+                     (p->dest_qpn | responding << 32 | salt << 33));
 }
 
 static uint64_t hash_of(uint64_t flow, const struct fault_pkt *p)
 {
-    return mix(flow ^ ((p->psn & PSN_MASK) | (uint64_t)p->opcode << 24));
+    return fault_mix(flow ^ ((p->psn & PSN_MASK) | (uint64_t)p->opcode << 24));
 }
 
 /* The faults of a packet that the rule decides about. */
@@ -156,11 +156,11 @@ static void strike(struct fault *f, const struct fault_rule *r, const struct fau
     if (strikes(hash, DRAW_CORRUPT, r->corrupt)) {
         f->counters.fault_corrupted++;
         v->action = FAULT_CORRUPT;
-        v->random = mix(hash ^ DRAW_BIT);
+        v->random = fault_mix(hash ^ DRAW_BIT);
     } else if (strikes(hash, DRAW_TRUNCATE, r->truncate)) {
         f->counters.fault_truncated++;
         v->action = FAULT_TRUNCATE;
-        v->random = mix(hash ^ DRAW_LENGTH);
+        v->random = fault_mix(hash ^ DRAW_LENGTH);
     } else if (strikes(hash, DRAW_DUP, r->dup)) {
         f->counters.fault_duplicated++;
         v->action = FAULT_DUPLICATE;
@@ -196,7 +196,7 @@ void fault_decide(struct fault *f, const struct fault_pkt *p, uint64_t now, stru
     uint64_t hash = hash_of(flow, p);
     if (!known)
         age = age_of(f, flow, p->psn & PSN_MASK);
-    strike(f, r, p, flow, mix(hash + count_attempt(f, age, hash)), v);
+    strike(f, r, p, flow, fault_mix(hash + count_attempt(f, age, hash)), v);
 }
 
 /* Does the packet make the responder look for a receive request, in a service that has RNR NAKs? */
@@ -223,7 +223,7 @@ bool fault_refuses(struct fault *f, const struct fault_pkt *p, uint64_t now)
         return false;
     f->counters.fault_packets++;
     uint64_t hash = hash_of(flow, p);
-    bool refused = strikes(mix(hash + count_attempt(f, age, hash)), DRAW_RNR, r->rnr);
+    bool refused = strikes(fault_mix(hash + count_attempt(f, age, hash)), DRAW_RNR, r->rnr);
     f->counters.fault_refused += refused;
     return refused;
 }

@@ -100,6 +100,9 @@ static inline bool fault_daemon_ends(const struct fault *f)
     return fault_on(f) && f->rules.daemon_ends;
 }
 
+/* The finalizer of SplitMix64: every bit of the input changes every bit of the output with probability one half. */
+uint64_t fault_mix(uint64_t x);
+
 enum fault_action {
     FAULT_PASS,
     FAULT_DROP,

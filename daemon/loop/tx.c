@@ -126,7 +126,7 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
 
 static bool delays_packets(const struct device *d)
 {
-    return fault_on(&d->fault) || unkind_is(&d->unkind, UNKIND_ACKS);
+    return fault_on(&d->fault) || unkind_is(&d->unkind, UNKIND_ACKS) || d->netem;
 }
 
 /* An unkind NIC may acknowledge late. NAKs are not late. */
@@ -211,6 +211,72 @@ static void decide(struct device *d, const struct tx_batch *b, unsigned i, uint6
     v->delay_ns += ack_delay(d, p);
 }
 
+/* Passes the next link of an emulated network at the time *at, and sets *at to the time of arrival. False: the packet is
+ * lost. */
+static bool pass_link(struct device *d, const struct tx_pkt *pkt, struct netem_trip *trip, struct fault_verdict *v,
+                      uint64_t *at)
+{
+    uint64_t random = fault_mix(d->settings->seed + d->net_hops++ + ((uint64_t)d->index << 56));
+    struct netem_passage p = netem_pass(d->netem, trip, pkt->len, !gid_is_v4(pkt->av->dgid), random, *at);
+
+    d->io.net_packets += trip->next == 1;
+    d->io.net_dropped += p.lost;
+    /* Packets that are not ECN-capable can't be marked. */
+    if (p.marked && d->settings->ecn && !v->ce) {
+        v->ce = true;
+        d->io.net_marked++;
+    }
+    *at = p.arrival;
+    return !p.lost;
+}
+
+/* Does the packet leave later, because of a fault or because it passes an emulated network? */
+static bool waits(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v,
+                  struct netem_trip *trip)
+{
+    const struct av *av = b->pkt[i].av;
+
+    if (v->action == FAULT_DROP)
+        return false;
+    if (d->netem && !device_keeps_inside(d, av->dgid))
+        netem_begin(d->netem, d->gids.entry[av->sgid_index].gid, av->dgid, trip);
+    return v->delay_ns || trip->hops;
+}
+
+/* Puts the packet into the delay queue. */
+static void hold(struct device *d, const struct tx_batch *b, unsigned i, struct fault_verdict *v,
+                 struct netem_trip *trip, uint64_t now)
+{
+    const struct tx_pkt *pkt = &b->pkt[i];
+    uint64_t due = now + v->delay_ns;
+    bool lost = !v->delay_ns && !pass_link(d, pkt, trip, v, &due);
+
+    if (!lost && !delay_queue_push(&d->delay_queue, pkt, b->buf + pkt->off, v, trip, due)) {
+        d->io.fault_queue_full++;
+        lost = true;
+    }
+    if (lost && capture_on(d))
+        capture_lost(d, pkt, b->buf + pkt->off, faults_of(v));
+}
+
+/* Does an entry of the delay queue that is due pass a further link? Then it is back in the queue, or lost. */
+static bool travels_on(struct device *d, struct delay_queue_entry *e)
+{
+    uint64_t at = e->due;
+
+    if (e->trip.next == e->trip.hops)
+        return false;
+    e->pkt.av = &e->av;
+    if (pass_link(d, &e->pkt, &e->trip, &e->verdict, &at)) {
+        delay_queue_put_back(&d->delay_queue, e, at);
+        return true;
+    }
+    if (capture_on(d))
+        capture_lost(d, &e->pkt, e->data, faults_of(&e->verdict));
+    free(e);
+    return true;
+}
+
 /* Takes the verdict of each packet and follows it. Packets without a fault still leave together by GSO. A packet with a
  * fault ends the run. */
 static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorted *s, uint64_t now)
@@ -219,10 +285,11 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
 
     for (unsigned i = 0; i <= b->n; i++) {
         struct fault_verdict v = {.action = FAULT_PASS};
+        struct netem_trip trip = {.hops = 0};
 
         if (i < b->n)
             decide(d, b, i, now, &v);
-        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce &&
+        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce && !d->netem &&
             !device_keeps_inside(d, b->pkt[i].av->dgid) && !comes_back(d, &b->pkt[i]) &&
             !is_refused(d, b, &b->pkt[i])) {
             first = n++ ? first : i;
@@ -237,15 +304,10 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         }
         if (i == b->n)
             break;
-        if (v.delay_ns && v.action != FAULT_DROP) {
-            if (!delay_queue_push(&d->delay_queue, &b->pkt[i], b->buf + b->pkt[i].off, &v, now + v.delay_ns)) {
-                d->io.fault_queue_full++;
-                if (capture_on(d))
-                    capture_lost(d, &b->pkt[i], b->buf + b->pkt[i].off, faults_of(&v));
-            }
-            continue;
-        }
-        apply(d, b, i, &v, s);
+        if (waits(d, b, i, &v, &trip))
+            hold(d, b, i, &v, &trip, now);
+        else
+            apply(d, b, i, &v, s);
     }
 }
 
@@ -259,6 +321,8 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
            (e = delay_queue_pop(&d->delay_queue, now)) != NULL) {
         struct tx_pkt *p = &b->pkt[b->n];
 
+        if (travels_on(d, e))
+            continue;
         memcpy(b->buf + b->used, e->data, e->pkt.len);
         avs[b->n] = e->av;
         *p = e->pkt;

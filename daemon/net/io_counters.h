@@ -40,6 +40,9 @@
     X(link_downed, "times the interface went down")                                                                    \
     X(loopback_packets, "packets from one QP of the device to another, handed over inside")                            \
     X(fault_queue_full, "delayed packets dropped because too many were waiting")                                       \
+    X(net_packets, "packets that passed links of an emulated network")                                                 \
+    X(net_dropped, "of these, lost because the queue of a link was full")                                              \
+    X(net_marked, "of these, marked with congestion experienced because a queue was long")                             \
     X(cq_overruns, "completion queues that overran")                                                                   \
     X(completions_lost, "completions lost in overrun queues")                                                          \
     X(events_lost, "asynchronous events lost because the client does not read them")                                   \

@@ -23,6 +23,12 @@ int device_set_open(struct device_set *s, const struct settings *settings, char 
         snprintf(why, ERROR_TEXT_MAX, "out of memory");
         return -ENOMEM;
     }
+    if (settings->net[0]) {
+        int rc = netem_open(settings->net, &s->netem, why);
+
+        if (rc)
+            return rc;
+    }
     for (unsigned i = 0; i < settings->devices; i++) {
         struct device *d = aligned_alloc(64, (sizeof(*d) + 63) & ~(size_t)63);
         char text[ERROR_TEXT_MAX - 64] = "";
@@ -34,6 +40,7 @@ int device_set_open(struct device_set *s, const struct settings *settings, char 
         }
         rc = device_init(d, settings, i, why);
         d->connections = hairpin ? &s->connections : NULL;
+        d->netem = s->netem;
         s->device[s->n++] = d;
         if (rc == 0)
             rc = device_open(d, why);
@@ -78,6 +85,8 @@ void device_set_close(struct device_set *s)
         free(s->device[i]);
     }
     connections_fini(&s->connections);
+    netem_close(s->netem);
+    s->netem = NULL;
     s->n = 0;
 }
 

@@ -11,6 +11,7 @@
 struct device_set {
     struct device *device[PM_DEVICES_MAX];
     unsigned n;
+    struct netem *netem; /* NULL: none */
     struct connections connections; /* of all devices */
     char fault[sizeof(((struct pm_fault_req *)0)->spec)]; /* fault specification in force */
     char script[sizeof(((struct pm_fault_req *)0)->script)]; /* fault script in force */

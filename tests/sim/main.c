@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The simulator's command line. */
 #include "tests/sim/connections/cms.h"
+#include "tests/sim/emulated/emulated.h"
 #include "tests/sim/scenarios/cases.h"
 #include "tests/sim/tag_matching/tm.h"
 
@@ -36,6 +37,7 @@ static void usage(FILE *f)
           "       sim --cm SEED [COUNT [MAX_FAILURES]]   exchanges with connection management\n"
           "       sim --slow [CELL]  connections over slow paths with small and large buffers; CELL: one of them, in "
           "full\n"
+          "       sim --net [NAME]   emulated networks, compared with a computed answer; NAME: one of them\n"
           "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
           "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000), then 2000 with tag matching and 2000\n"
           "with connection management.\n"
@@ -386,6 +388,9 @@ int main(int argc, char **argv)
     if (argc >= 2 && argc <= 3 && strcmp(argv[1], "--slow") == 0) {
         return slow_paths(argv[2], true, &passed) == 0 ? 0 : 1;
     }
+    if (argc >= 2 && argc <= 3 && strcmp(argv[1], "--net") == 0) {
+        return emulated_networks(argv[2], true, &passed) == 0 ? 0 : 1;
+    }
     uint64_t first, number_of = 1;
     bool is_tm = argc > 1 && strcmp(argv[1], "--tm") == 0, is_cm = argc > 1 && strcmp(argv[1], "--cm") == 0;
     if (argc >= 3 && argc <= 5 && (is_tm || is_cm)) {
@@ -417,6 +422,7 @@ int main(int argc, char **argv)
     }
     if (!o.name && !o.has_seed && !o.has_count && failed < o.max_failures) {
         failed += slow_paths(NULL, false, &passed);
+        failed += emulated_networks(NULL, false, &passed);
     }
     printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
     return failed ? 1 : 0;

@@ -57,7 +57,8 @@ static bool choose_cpus(unsigned i, const struct lab_options *o, char text[CPUS_
 /* The command line of a daemon, and the texts in it. */
 struct arguments {
     const char *argv[12 + 2 * DEVICES_MAX + LAB_PASS_MAX];
-    char socket[SOCKET_PATH_MAX], ready_fd[12], cpus[CPUS_TEXT_MAX], device[DEVICES_MAX][ADDRESS_LIST_MAX + 16];
+    char socket[SOCKET_PATH_MAX], ready_fd[12], net[PATH_MAX], cpus[CPUS_TEXT_MAX],
+        device[DEVICES_MAX][ADDRESS_LIST_MAX + 16];
 };
 
 static void set_arguments(struct arguments *a, const struct lab *lab, unsigned i, const char *path,
@@ -79,6 +80,11 @@ static void set_arguments(struct arguments *a, const struct lab *lab, unsigned i
     }
     for (unsigned j = 0; j < o->num_pass; j++)
         a->argv[n++] = o->pass[j];
+    if (o->net) {
+        lab_dir_net_path(lab->dir, a->net);
+        a->argv[n++] = "--net";
+        a->argv[n++] = a->net;
+    }
     if (choose_cpus(i, o, a->cpus)) {
         a->argv[n++] = "--cpus";
         a->argv[n++] = a->cpus;
@@ -223,6 +229,33 @@ static bool in_use(const struct lab *lab, unsigned i)
     return found;
 }
 
+/* Writes the plan of the network, and the addresses of the hosts behind it. The queues of an earlier try are removed.
+ * Returns 0, or -1 after printing an error. */
+static int write_net(const struct lab *lab, const char *plan)
+{
+    char path[PATH_MAX];
+
+    lab_dir_net_path(lab->dir, path);
+    FILE *f = fopen(path, "we");
+    if (!f) {
+        say("%s: %s", path, strerror(errno));
+        return -1;
+    }
+    fprintf(f, "%s\n", plan);
+    for (unsigned i = 0; i < lab->hosts * lab->devices; i++) {
+        const char *list = lab->host[i / lab->devices].addresses[i % lab->devices];
+
+        fprintf(f, "host %u: ", i / lab->devices);
+        for (const char *c = list; *c; c++)
+            fputs(*c == '+' ? ", " : (char[]){*c, 0}, f);
+        fputc('\n', f);
+    }
+    if (fclose(f) == 0)
+        return 0;
+    say("%s: %s", path, strerror(errno));
+    return -1;
+}
+
 /* Starts all daemons at the addresses in lab->host, and waits until they are ready. Returns 0, -EADDRINUSE if another
  * program has just taken a port, or -1 after printing an error. */
 static int start_daemons(struct lab *lab, const char *path, const struct lab_options *o)
@@ -231,6 +264,8 @@ static int start_daemons(struct lab *lab, const char *path, const struct lab_opt
     unsigned i;
     int err = 0, status;
 
+    if (o->net && write_net(lab, o->net) != 0)
+        return -1;
     lab->starting = true;
     lab->stopping = false;
     for (i = 0; i < lab->hosts && !err; i++)

@@ -22,6 +22,7 @@ struct lab_options {
     const char *addresses;
     bool ipv6; /* without addresses: IPv6 ones, if necessary in a network namespace (namespace.h) */
     bool keep_logs; /* do not remove the directory with the logs */
+    const char *net; /* plan of an emulated network, a text; NULL: none */
     bool spread_cpus; /* on a machine with few processors, bind each daemon to some */
     unsigned num_pass;
     const char *pass[LAB_PASS_MAX]; /* options that each daemon gets unchanged */

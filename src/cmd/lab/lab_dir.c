@@ -25,6 +25,11 @@ void lab_dir_log_path(const char *dir, unsigned host, char out[PATH_MAX])
     snprintf(out, PATH_MAX, "%.*s/host%u.log", PATH_MAX - 32, dir, host);
 }
 
+void lab_dir_net_path(const char *dir, char out[PATH_MAX])
+{
+    snprintf(out, PATH_MAX, "%.*s/net", PATH_MAX - 32, dir);
+}
+
 void lab_parent_dirs(const char *out[LAB_PARENT_DIRS])
 {
     out[0] = getenv("XDG_RUNTIME_DIR");

@@ -21,6 +21,8 @@ void lab_dir_remove_sockets(const char *dir, unsigned hosts);
 
 /* Writes the path of the log of a host. */
 void lab_dir_log_path(const char *dir, unsigned host, char out[PATH_MAX]);
+/* The path of the plan of the emulated network. */
+void lab_dir_net_path(const char *dir, char out[PATH_MAX]);
 /* Prints the last lines of the log of a host on stderr. */
 void lab_dir_show_log(const char *dir, unsigned host);
 

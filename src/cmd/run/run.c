@@ -22,12 +22,13 @@
 #include "src/cmd/common/verbs_symbols.h"
 #include "src/cmd/lab/lab.h"
 #include "src/cmd/run/name_server.h"
+#include "src/cmd/run/net_file.h"
 #include "src/cmd/run/program.h"
 #include "src/cmd/run/traffic.h"
 
 struct run_options {
     struct lab_options lab;
-    const char *fault, *script, *unkind, *seed;
+    const char *fault, *script, *net, *unkind, *seed;
     const char *capture; /* file; NULL: none */
     struct check_options check;
     bool spread; /* each process sees one device of its host */
@@ -60,6 +61,7 @@ enum key {
     KEY_CAPTURE_LOST,
     KEY_SPREAD,
     KEY_SCRIPT,
+    KEY_NET,
     KEY_CHECK,
     KEY_CHECK_REPORT,
     KEY_CHECK_FAIL,
@@ -88,6 +90,8 @@ static const struct argp_option options[] = {
      2},
     {"script", KEY_SCRIPT, "FILE", 0,
      "Faults as a timeline that begins with COMMAND, such as: at 2s: link down for 500ms; see pumice-fault(1)", 2},
+    {"net", KEY_NET, "FILE", 0,
+     "Emulate a network between the hosts: bandwidth, latency and queues of its links; see docs/faults.md", 2},
     {"seed", KEY_SEED, "S", 0,
      "Seed of the faults and of unkind devices; default: 1; the same seed gives the same faults", 2},
     {"capture", KEY_CAPTURE, "FILE", 0,
@@ -189,6 +193,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case KEY_FAULT:
         o->fault = arg;
+        break;
+    case KEY_NET:
+        o->net = arg;
         break;
     case KEY_SCRIPT:
         o->script = arg;
@@ -493,6 +500,8 @@ int cmd_run(int argc, char **argv)
     /* The parent may have set SIGCHLD to be ignored. Then the exit codes of children would be lost. */
     signal(SIGCHLD, SIG_DFL);
     check_daemons(&o.check);
+    if (o.net && !(o.lab.net = net_file_read(o.net)))
+        return EXIT_OWN;
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
     if (o.unkind)

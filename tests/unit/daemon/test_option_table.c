@@ -55,6 +55,7 @@ static const struct values {
     {"connectivity", "warn", "enforce", "on", "expected off, warn or enforce"},
     {"connectivity-tries", "1", "10000", "0", "expected a number from 1 to 10000"},
     {"connectivity-map", "/tmp/a", "/tmp/b", NULL, NULL},
+    {"net", "/tmp/a", "/tmp/b", NULL, NULL},
     {"fault", "loss=1%", "dup=2%", "loss=5", "loss"},
     {"seed", "1", "2", "-1", "expected a whole number"},
     {"unkind", "all", "placement", "placement,", "expected off, all, or kinds with commas between: placement"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/fault/delay_queue.h"
+#include "daemon/netem/delay_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,21 @@ static void swap(struct delay_queue *q, unsigned a, unsigned b)
     q->heap[b] = t;
 }
 
+/* There is room, because an entry was taken out, or delay_queue_push has looked. */
+void delay_queue_put_back(struct delay_queue *q, struct delay_queue_entry *e, uint64_t due)
+{
+    unsigned i = q->n++;
+
+    e->due = due;
+    e->order = q->next_order++;
+    q->bytes += e->pkt.len;
+    q->heap[i] = e;
+    for (; i && earlier(q->heap[i], q->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(q, i, (i - 1) / 2);
+}
+
 bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uint8_t *p,
-                      const struct fault_verdict *verdict, uint64_t due)
+                      const struct fault_verdict *verdict, const struct netem_trip *trip, uint64_t due)
 {
     struct delay_queue_entry *e;
     uint32_t len = pkt->len;
@@ -30,17 +43,12 @@ bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uin
     e = q->heap ? malloc(sizeof(*e) + len) : NULL;
     if (!e)
         return false;
-    e->due = due;
-    e->order = q->next_order++;
     e->verdict = *verdict;
+    e->trip = *trip;
     e->av = *pkt->av;
     e->pkt = *pkt;
     memcpy(e->data, p, len);
-    q->bytes += len;
-    unsigned i = q->n++;
-    q->heap[i] = e;
-    for (; i && earlier(q->heap[i], q->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        swap(q, i, (i - 1) / 2);
+    delay_queue_put_back(q, e, due);
     return true;
 }
 
