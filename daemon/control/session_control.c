@@ -139,6 +139,7 @@ static void fill_profile(const struct device_limits *l, struct pm_open_rep *rep)
     rep->vendor_id = l->vendor_id;
     rep->vendor_part_id = l->vendor_part_id;
     rep->hw_ver = l->hw_ver;
+    rep->max_queue_wr = l->max_queue_wr;
     rep->max_sge_rd = l->max_sge_rd;
     rep->max_res_rd_atom = l->max_res_rd_atom;
     rep->max_pkeys = l->max_pkeys;

@@ -43,6 +43,7 @@ const struct adapter adapters[PROFILES] = {
                                  .page_size_cap = 0x40201000,
                                  .max_qp = 4092,
                                  .max_qp_wr = 4063,
+                                 .max_queue_wr = 32768,
                                  .max_sge = 13,
                                  .max_sge_rd = 13,
                                  .max_inline = 101,
@@ -60,7 +61,7 @@ const struct adapter adapters[PROFILES] = {
                                            PM_ABSENT_FLUSH | PM_ABSENT_ATOMICS | PM_ABSENT_DM | PM_ABSENT_TM |
                                            PM_ABSENT_QP_EX | PM_ABSENT_CQ_TIMES | PM_ABSENT_CQ_MODERATION |
                                            PM_ABSENT_COMP_CNTR,
-                                 .queue_rule = PM_QUEUE_AS_ASKED}},
+                                 .queue_rule = PM_QUEUE_IRDMA}},
     [PROFILE_BCM57508] =
         {.name = "bcm57508",
          .limits = {.vendor_id = 0x14e4,

@@ -36,6 +36,7 @@ struct device_limits {
     uint64_t cap_flags; /* device_cap_flags_ex */
     uint64_t max_mr_size, page_size_cap;
     uint32_t max_qp, max_qp_wr, max_sge, max_sge_rd, max_inline;
+    uint32_t max_queue_wr; /* requests that a queue of a QP can have, where a driver takes more than max_qp_wr */
     uint32_t max_cq, max_cqe, max_mr, max_mw, max_pd, max_ah;
     uint32_t max_rd_atomic; /* max_qp_rd_atom: as responder */
     uint32_t max_init_rd_atomic; /* max_qp_init_rd_atom: as requester */

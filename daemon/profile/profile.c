@@ -69,6 +69,8 @@ static void take_counts(struct device_limits *l, const struct device_limits *fro
 {
     take(&l->max_qp, from->max_qp, DEVICE_MAX_QP);
     take(&l->max_qp_wr, from->max_qp_wr, MOST_QP_WR);
+    l->max_queue_wr = l->max_qp_wr;
+    take(&l->max_queue_wr, from->max_queue_wr, MOST_QP_WR);
     take(&l->max_sge, from->max_sge, ENGINE_MAX_SGE);
     take(&l->max_sge_rd, from->max_sge_rd, ENGINE_MAX_SGE);
     take(&l->max_inline, from->max_inline, ENGINE_MAX_INLINE);

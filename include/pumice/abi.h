@@ -18,7 +18,7 @@
 
 #include "pumice/abi_rings.h"
 
-#define PM_ABI_VERSION 10u
+#define PM_ABI_VERSION 11u
 
 /* --- names in the environment ------------------------------------------------------------------ */
 /* The path of the control socket. Default: the first of these that exists:
@@ -211,6 +211,7 @@ enum pm_absent {
 enum pm_queue_rule {
     PM_QUEUE_OWN = 0, /* each limit for itself; all the room of a slot is granted */
     PM_QUEUE_MLX5, /* the requests of a send queue share 32,768 blocks of 64 bytes */
+    PM_QUEUE_IRDMA, /* the requests of a queue share 32,768 blocks of 32 bytes; no more inline data than asked for */
     PM_QUEUE_AS_ASKED, /* no more inline data than asked for */
     PM_QUEUE_RXE, /* SGEs and inline data share the room of a request */
 };
@@ -238,6 +239,7 @@ struct pm_open_rep {
     uint64_t page_size_cap;
     uint64_t max_dm_size; /* bytes of device memory of a context */
     uint32_t vendor_id, vendor_part_id, hw_ver;
+    uint32_t max_queue_wr; /* requests that a queue of a QP can have; at least max_qp_wr */
     uint32_t max_sge_rd, max_res_rd_atom, max_pkeys;
     uint32_t atomic_cap; /* enum ibv_atomic_cap */
     uint32_t odp_rc, odp_uc, odp_ud, odp_xrc; /* enum ibv_odp_transport_cap_bits; all 0: all that Pumice has, or none */

@@ -36,9 +36,9 @@ struct plan {
 
 static int check_caps(const struct device_limits *l, const struct pm_create_qp_req *r, struct control_reply *rp)
 {
-    if (r->max_send_wr > l->max_qp_wr || r->max_recv_wr > l->max_qp_wr)
+    if (r->max_send_wr > l->max_queue_wr || r->max_recv_wr > l->max_queue_wr)
         return control_fail(rp, -EINVAL, "%u send and %u receive requests asked, the limit is %u", r->max_send_wr,
-                            r->max_recv_wr, l->max_qp_wr);
+                            r->max_recv_wr, l->max_queue_wr);
     if (r->max_send_sge > l->max_sge || r->max_recv_sge > l->max_sge)
         return control_fail(rp, -EINVAL, "%u and %u SGEs per request asked, the limit is %u", r->max_send_sge,
                             r->max_recv_sge, l->max_sge);

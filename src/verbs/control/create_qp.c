@@ -132,10 +132,10 @@ static void unpublish(struct vb_context *c, struct vb_qp *qp)
 
 static int check_caps(const struct vb_context *c, const struct ibv_qp_cap *k, bool receives)
 {
-    if (k->max_send_wr > c->caps.max_qp_wr || k->max_send_sge > c->caps.max_sge ||
+    if (k->max_send_wr > c->caps.max_queue_wr || k->max_send_sge > c->caps.max_sge ||
         k->max_inline_data > c->caps.max_inline)
         return -EINVAL;
-    if (receives && (k->max_recv_wr > c->caps.max_qp_wr || k->max_recv_sge > c->caps.max_sge))
+    if (receives && (k->max_recv_wr > c->caps.max_queue_wr || k->max_recv_sge > c->caps.max_sge))
         return -EINVAL;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "src/verbs/control/queue_rule.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "src/verbs/base/verbs_v45.h"
 
@@ -92,6 +93,37 @@ static int mlx5(struct vb_queue_ask *ask)
     return mlx5_send_queue(ask);
 }
 
+/* --- irdma ------------------------------------------------------------------------------------- */
+
+enum { QUANTA_MAX = 32768, SEND_QUANTA_RESERVED = 258, RECV_QUANTA_RESERVED = 1 };
+
+/* How many blocks of 32 bytes (quanta) a request takes: the binary logarithm. Generation 2 of the adapters. */
+static unsigned irdma_shift(uint32_t sges, uint32_t inline_data)
+{
+    if (sges <= 1 && inline_data <= 8)
+        return 0;
+    if (sges < 4 && inline_data <= 39)
+        return 1;
+    return sges < 8 && inline_data <= 101 ? 2 : 3;
+}
+
+static bool irdma_fits(uint32_t requests, unsigned shift, uint32_t reserved)
+{
+    return pow2_at_least(((uint64_t)requests << shift) + reserved) <= QUANTA_MAX;
+}
+
+/* A send request also has room for immediate data, as if for one SGE more. */
+static int irdma(const struct vb_queue_ask *ask)
+{
+    const struct ibv_qp_cap *cap = &ask->cap;
+    const unsigned send = irdma_shift(cap->max_send_sge + 1, cap->max_inline_data);
+    const unsigned recv = irdma_shift(cap->max_recv_sge, 0);
+    return irdma_fits(cap->max_send_wr, send, SEND_QUANTA_RESERVED) &&
+                   irdma_fits(cap->max_recv_wr, recv, RECV_QUANTA_RESERVED)
+               ? 0
+               : -EINVAL;
+}
+
 /* --- the others -------------------------------------------------------------------------------- */
 
 /* SGEs and inline data share the same room of a request. */
@@ -106,6 +138,8 @@ int vb_queue_rule(enum pm_queue_rule rule, struct vb_queue_ask *ask)
     switch (rule) {
     case PM_QUEUE_MLX5:
         return mlx5(ask);
+    case PM_QUEUE_IRDMA:
+        return irdma(ask);
     case PM_QUEUE_RXE:
         rxe(ask);
         return 0;

@@ -233,13 +233,20 @@ static bool refuses(struct ibv_qp_cap cap)
     return !make_qp(IBV_QPT_RC, &cap) && errno == EINVAL;
 }
 
+static bool is_e810(void)
+{
+    return profile->vendor == 0x8086;
+}
+
 static void queues(void)
 {
-    const uint32_t sge = (uint32_t)profile->max_sge, wr = (uint32_t)profile->max_qp_wr;
+    const uint32_t sge = (uint32_t)profile->max_sge;
+    /* The library of an E810 takes more than max_qp_wr, which is for requests with all SGEs. */
+    const uint32_t wr = is_e810() ? 32767 : (uint32_t)profile->max_qp_wr;
     ok(takes((struct ibv_qp_cap){8, 8, sge, sge, 0}), "a QP with max_sge");
     ok(refuses((struct ibv_qp_cap){8, 8, sge + 1, 1, 0}), "one SGE more is refused (send)");
     ok(refuses((struct ibv_qp_cap){8, 8, 1, sge + 1, 0}), "one SGE more is refused (receive)");
-    ok(takes((struct ibv_qp_cap){8, wr, 1, 1, 0}), "a receive queue with max_qp_wr");
+    ok(takes((struct ibv_qp_cap){8, wr, 1, 1, 0}), "the longest receive queue");
     ok(refuses((struct ibv_qp_cap){8, wr + 1, 1, 1, 0}), "one receive request more is refused");
     ok(refuses((struct ibv_qp_cap){wr + 1, 8, 1, 1, 0}), "one send request more is refused");
     ok(takes((struct ibv_qp_cap){8, 8, 1, 1, profile->inline_max}), "the largest inline size");
@@ -256,6 +263,15 @@ static void deep(void)
         ok(takes((struct ibv_qp_cap){16384, 8, 1, 1, 0}), "16,384 send requests");
     else
         ok(refuses((struct ibv_qp_cap){16384, 8, 1, 1, 0}), "16,384 send requests are refused");
+    if (is_e810()) {
+        ok(takes((struct ibv_qp_cap){16255, 8, 1, 1, 0}) && refuses((struct ibv_qp_cap){16256, 8, 1, 1, 0}),
+           "E810: 16,255 requests with one SGE, and no more");
+        ok(takes((struct ibv_qp_cap){8127, 8, 3, 1, 64}) && refuses((struct ibv_qp_cap){8128, 8, 3, 1, 64}),
+           "E810: 8,127 with 64 bytes inline");
+        ok(takes((struct ibv_qp_cap){4063, 4095, 13, 13, 0}) && refuses((struct ibv_qp_cap){4064, 8, 13, 1, 0}) &&
+               refuses((struct ibv_qp_cap){8, 4096, 1, 13, 0}),
+           "E810: max_qp_wr with max_sge");
+    }
     if (profile->max_qp_wr > 8192)
         ok(takes((struct ibv_qp_cap){8192, 8, 1, 1, 0}), "8,192 send requests");
     if (profile->vendor != 0x2c9)
