@@ -11,7 +11,7 @@
 
 #include "src/check/base/trace.h"
 
-#define PEER_MESSAGES 64u /* the latest ones, whose times are known */
+#define PEER_MESSAGES 256u /* the latest ones, whose times are known */
 
 /* A connected queue pair of any process of the run. */
 struct peer {
