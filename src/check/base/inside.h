@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Is this thread within the checker? The checker replaces free(3), which it also calls itself. */
+/* Is this thread within the checker? The checker replaces free(3), which it also calls itself. Within it, the thread can't be
+ * cancelled, because it may have locks. errno is afterwards what it was before. */
 #ifndef PUMICE_SRC_CHECK_BASE_INSIDE_H
 #define PUMICE_SRC_CHECK_BASE_INSIDE_H
 

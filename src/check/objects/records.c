@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@ static struct record *latest[KINDS]; /* found most recently; NULL: none */
 static struct qp_record *by_number, *latest_qp; /* latest_qp: found by its number */
 static struct mr_record *by_key, *last_mr; /* last_mr: found most recently */
 static unsigned generation;
+static _Atomic unsigned regions;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *const names[KINDS][2] = {
@@ -75,6 +77,7 @@ static void drop(struct record *r)
     if (r->kind == KIND_MR) {
         HASH_DELETE(by_key, by_key, (struct mr_record *)r);
         last_mr = NULL;
+        atomic_fetch_sub(&regions, 1);
     }
     if (r->kind == KIND_SRQ)
         request_remove_all(&((struct srq_record *)r)->queue);
@@ -147,6 +150,11 @@ struct qp_record *record_of_qpn(const struct ibv_context *context, uint32_t qpn)
     return q && q->r.generation == generation ? q : NULL;
 }
 
+bool regions_any(void)
+{
+    return atomic_load_explicit(&regions, memory_order_relaxed) > 0;
+}
+
 struct mr_record *record_add_mr(struct ibv_mr *mr, const struct trace *where)
 {
     struct mr_record *r;
@@ -162,6 +170,7 @@ struct mr_record *record_add_mr(struct ibv_mr *mr, const struct trace *where)
     r->key = (struct mr_key){mr->context, mr->lkey};
     r->rkey = mr->rkey;
     HASH_ADD(by_key, by_key, key, sizeof(r->key), r);
+    atomic_fetch_add(&regions, 1);
     return r;
 }
 

@@ -114,6 +114,8 @@ struct qp_record *record_of_qpn(const struct ibv_context *context, uint32_t qpn)
 
 /* The record of a new region, without its addresses. NULL: no memory, or no region. */
 struct mr_record *record_add_mr(struct ibv_mr *mr, const struct trace *where);
+/* Is there any region? Callers on any thread. */
+bool regions_any(void);
 /* The region of a local key. NULL: unknown. */
 const struct mr_record *record_of_lkey(const struct ibv_context *context, uint32_t lkey);
 

@@ -244,9 +244,10 @@ void context_made_cq(struct ibv_cq *cq, const struct ibv_pd *parent, const struc
 {
     records_lock();
     struct cq_record *r = record_add(KIND_CQ, cq, sizeof(*r), where);
-    if (r)
+    if (r) {
         r->cq = cq;
-    r->td = parent ? thread_domain_of(parent) : NULL;
+        r->td = parent ? thread_domain_of(parent) : NULL;
+    }
     records_unlock();
 }
 

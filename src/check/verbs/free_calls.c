@@ -12,6 +12,9 @@
 #include "src/check/objects/records.h"
 #include "src/check/verbs/export.h"
 
+#define MAPPED                                                                                                         \
+    (128u << 10) /* the C library maps memory of this size and more on its own, if the program does not change it */
+
 /* Memory that is given back. */
 struct gone {
     uint64_t from, to;
@@ -83,6 +86,25 @@ static void give_back(const char *how, const void *memory, size_t length, const 
     records_unlock();
 }
 
+/* A region of memory that is not there. The library still takes requests with it, but the checker can't look. */
+static void forget_memory(void *record, void *arg)
+{
+    struct mr_record *mr = record;
+    const struct gone *g = arg;
+
+    if (mr->memory && mr->memory < g->to && mr->memory + mr->length > g->from)
+        mr->memory = 0;
+}
+
+static void unmapped(const void *memory, size_t length)
+{
+    struct gone g = {(uintptr_t)memory, (uintptr_t)memory + length, NULL, NULL, NULL};
+
+    records_lock();
+    records_each(KIND_MR, forget_memory, &g);
+    records_unlock();
+}
+
 /* Mostly no: then the call costs little. */
 static bool may_be_needed(void *memory, size_t *length)
 {
@@ -92,12 +114,22 @@ static bool may_be_needed(void *memory, size_t *length)
     return lent_may_begin_in((uintptr_t)memory, (uintptr_t)memory + *length);
 }
 
+/* The C library unmaps such memory when it is freed or moved, not through the function below. */
+static void may_unmap(void *memory)
+{
+    size_t length = memory && regions_any() && !inside_is() ? malloc_usable_size(memory) : 0;
+
+    if (length >= MAPPED)
+        unmapped(memory, length);
+}
+
 EXPORT void free(void *memory)
 {
     size_t length;
 
     if (may_be_needed(memory, &length))
         give_back("free", memory, length, __builtin_return_address(0));
+    may_unmap(memory);
     NEXT(free, memory);
 }
 
@@ -108,6 +140,7 @@ EXPORT void *realloc(void *memory, size_t size)
 
     if (may_be_needed(memory, &length) && size > length)
         give_back("realloc", memory, length, __builtin_return_address(0));
+    may_unmap(memory);
     return NEXT(realloc, memory, size);
 }
 
@@ -115,5 +148,14 @@ EXPORT int munmap(void *memory, size_t length)
 {
     if (lent_any() && !inside_is())
         give_back("munmap", memory, length, __builtin_return_address(0));
+    if (regions_any() && !inside_is())
+        unmapped(memory, length);
     return NEXT(munmap, memory, length);
+}
+
+EXPORT int mprotect(void *memory, size_t length, int rights)
+{
+    if (!(rights & PROT_READ) && regions_any() && !inside_is())
+        unmapped(memory, length);
+    return NEXT(mprotect, memory, length, rights);
 }

@@ -2,6 +2,7 @@
 #include "src/check/verbs/memory_verbs.h"
 
 #include "src/check/base/finding.h"
+#include "src/check/base/inside.h"
 #include "src/check/base/next.h"
 #include "src/check/base/trace.h"
 #include "src/check/connect/tables.h"
@@ -23,7 +24,9 @@ static uint64_t first_address(const void *memory, unsigned access)
 static struct ibv_mr *registered(struct ibv_mr *mr, const void *memory, size_t length, uint64_t iova, unsigned access,
                                  const struct trace *where)
 {
+    inside_enter();
     bool may_guard = rule_is_on(RULE_TOUCH) && memory && guard_can((uintptr_t)memory, (uintptr_t)memory + length);
+    inside_leave();
 
     records_lock();
     struct mr_record *r = record_add_mr(mr, where);
