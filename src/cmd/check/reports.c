@@ -152,6 +152,32 @@ static int read_connection(struct report *r, char **field, unsigned n)
     return 0;
 }
 
+static struct report_key *find_key(const struct report *r, uint64_t context, uint64_t rkey)
+{
+    const struct report_key like = {.key = {context, rkey}};
+    struct report_key *k;
+
+    HASH_FIND(hh, r->keys, &like.key, sizeof(like.key), k);
+    return k;
+}
+
+/* The key belongs to the latest region from now on. */
+static int take_key(struct report *r, uint64_t context, uint64_t rkey)
+{
+    struct report_key *k = find_key(r, context, rkey);
+
+    if (!k) {
+        k = calloc(1, sizeof(*k));
+        if (!k)
+            return -ENOMEM;
+        k->key.context = context;
+        k->key.rkey = rkey;
+        HASH_ADD(hh, r->keys, key, sizeof(k->key), k);
+    }
+    k->region = r->n_regions - 1;
+    return 0;
+}
+
 static int read_registered(struct report *r, char **field, unsigned n)
 {
     struct report_region *list;
@@ -170,7 +196,7 @@ static int read_registered(struct report *r, char **field, unsigned n)
                                                         .length = v[4],
                                                         .access = (unsigned)v[5],
                                                         .where = (unsigned)v[6]};
-    return 0;
+    return take_key(r, v[1], v[2]);
 }
 
 static int read_deregistered(struct report *r, char **field, unsigned n)
@@ -179,14 +205,12 @@ static int read_deregistered(struct report *r, char **field, unsigned n)
 
     if (!read_numbers(field, n, 4, 0, v))
         return 0;
-    for (size_t i = r->n_regions; i > 0; i--) {
-        struct report_region *g = &r->regions[i - 1];
-
-        if (g->context == v[1] && g->rkey == (unsigned)v[2] && !g->until) {
-            g->until = v[0];
-            g->gone_at = (unsigned)v[3];
-            break;
-        }
+    struct report_key *k = find_key(r, v[1], v[2]);
+    if (k) {
+        r->regions[k->region].until = v[0];
+        r->regions[k->region].gone_at = (unsigned)v[3];
+        HASH_DEL(r->keys, k);
+        free(k);
     }
     return 0;
 }
@@ -291,6 +315,17 @@ int reports_read(struct reports *all, const char *dir)
     return rc;
 }
 
+static void free_keys(struct report *r)
+{
+    struct report_key *k, *next;
+
+    HASH_ITER(hh, r->keys, k, next)
+    {
+        HASH_DEL(r->keys, k);
+        free(k);
+    }
+}
+
 static void free_traces(struct report *r)
 {
     struct report_trace *t, *next;
@@ -308,6 +343,7 @@ void reports_free(struct reports *all)
 {
     for (size_t i = 0; i < all->n; i++) {
         free_traces(&all->list[i]);
+        free_keys(&all->list[i]);
         free(all->list[i].findings);
         free(all->list[i].connections);
         free(all->list[i].regions);

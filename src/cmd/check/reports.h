@@ -50,6 +50,15 @@ struct report_failure {
     unsigned where;
 };
 
+/* The region that has a key at the moment, while the lines are read. */
+struct report_key {
+    struct {
+        uint64_t context, rkey;
+    } key;
+    size_t region; /* its place in the list */
+    UT_hash_handle hh;
+};
+
 /* Of one process. */
 struct report {
     unsigned pid;
@@ -60,6 +69,7 @@ struct report {
     size_t n_connections;
     struct report_region *regions; /* [n_regions], owned */
     size_t n_regions;
+    struct report_key *keys; /* owned */
     struct report_failure *failures; /* [n_failures], owned */
     size_t n_failures;
 };
