@@ -16,4 +16,15 @@ void *next_find(const char *name);
         next_##function(__VA_ARGS__);                                                                                  \
     })
 
+/* For functions of the C library: the program may call them anywhere, also while another thread holds the lock of the loader. So the
+ * next one is looked for when the checker is loaded. LIBC_FIND belongs into the file that uses LIBC_NEXT. */
+#define LIBC_FIND(function)                                                                                            \
+    static __typeof__(&function) libc_##function;                                                                      \
+    __attribute__((constructor)) static void find_##function(void)                                                     \
+    {                                                                                                                  \
+        if (!libc_##function)                                                                                          \
+            libc_##function = (__typeof__(&function))next_find(#function);                                             \
+    }
+#define LIBC_NEXT(function, ...) (find_##function(), libc_##function(__VA_ARGS__))
+
 #endif

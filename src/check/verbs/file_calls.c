@@ -10,6 +10,12 @@
 #include "src/check/objects/records.h"
 #include "src/check/verbs/export.h"
 
+LIBC_FIND(open)
+LIBC_FIND(open64)
+LIBC_FIND(openat)
+LIBC_FIND(fopen)
+LIBC_FIND(fopen64)
+
 /* The verbs library reads such files for itself. */
 static void look_at(const char *path, const void *caller)
 {
@@ -39,7 +45,7 @@ EXPORT int open(const char *path, int flags, ...)
     mode_t mode = mode_of(flags, ap);
     va_end(ap);
     look_at(path, __builtin_return_address(0));
-    return NEXT(open, path, flags, mode);
+    return LIBC_NEXT(open, path, flags, mode);
 }
 
 EXPORT int open64(const char *path, int flags, ...)
@@ -50,7 +56,7 @@ EXPORT int open64(const char *path, int flags, ...)
     mode_t mode = mode_of(flags, ap);
     va_end(ap);
     look_at(path, __builtin_return_address(0));
-    return NEXT(open64, path, flags, mode);
+    return LIBC_NEXT(open64, path, flags, mode);
 }
 
 EXPORT int openat(int dir, const char *path, int flags, ...)
@@ -61,17 +67,17 @@ EXPORT int openat(int dir, const char *path, int flags, ...)
     mode_t mode = mode_of(flags, ap);
     va_end(ap);
     look_at(path, __builtin_return_address(0));
-    return NEXT(openat, dir, path, flags, mode);
+    return LIBC_NEXT(openat, dir, path, flags, mode);
 }
 
 EXPORT FILE *fopen(const char *path, const char *mode)
 {
     look_at(path, __builtin_return_address(0));
-    return NEXT(fopen, path, mode);
+    return LIBC_NEXT(fopen, path, mode);
 }
 
 EXPORT FILE *fopen64(const char *path, const char *mode)
 {
     look_at(path, __builtin_return_address(0));
-    return NEXT(fopen64, path, mode);
+    return LIBC_NEXT(fopen64, path, mode);
 }

@@ -12,6 +12,11 @@
 #include "src/check/objects/records.h"
 #include "src/check/verbs/export.h"
 
+LIBC_FIND(free)
+LIBC_FIND(realloc)
+LIBC_FIND(munmap)
+LIBC_FIND(mprotect)
+
 #define MAPPED                                                                                                         \
     (128u << 10) /* the C library maps memory of this size and more on its own, if the program does not change it */
 
@@ -130,7 +135,7 @@ EXPORT void free(void *memory)
     if (may_be_needed(memory, &length))
         give_back("free", memory, length, __builtin_return_address(0));
     may_unmap(memory);
-    NEXT(free, memory);
+    LIBC_NEXT(free, memory);
 }
 
 /* Only memory that moves is given back. It is compared before, because another thread may then get it. */
@@ -141,7 +146,7 @@ EXPORT void *realloc(void *memory, size_t size)
     if (may_be_needed(memory, &length) && size > length)
         give_back("realloc", memory, length, __builtin_return_address(0));
     may_unmap(memory);
-    return NEXT(realloc, memory, size);
+    return LIBC_NEXT(realloc, memory, size);
 }
 
 EXPORT int munmap(void *memory, size_t length)
@@ -150,12 +155,12 @@ EXPORT int munmap(void *memory, size_t length)
         give_back("munmap", memory, length, __builtin_return_address(0));
     if (regions_any() && !inside_is())
         unmapped(memory, length);
-    return NEXT(munmap, memory, length);
+    return LIBC_NEXT(munmap, memory, length);
 }
 
 EXPORT int mprotect(void *memory, size_t length, int rights)
 {
     if (!(rights & PROT_READ) && regions_any() && !inside_is())
         unmapped(memory, length);
-    return NEXT(mprotect, memory, length, rights);
+    return LIBC_NEXT(mprotect, memory, length, rights);
 }

@@ -5,11 +5,14 @@
 #include "src/check/objects/guard.h"
 #include "src/check/verbs/export.h"
 
+LIBC_FIND(sigaction)
+LIBC_FIND(signal)
+
 EXPORT int sigaction(int number, const struct sigaction *new, struct sigaction *old)
 {
     if (guard_keep_handler(number, new, old))
         return 0;
-    return NEXT(sigaction, number, new, old);
+    return LIBC_NEXT(sigaction, number, new, old);
 }
 
 EXPORT __sighandler_t signal(int number, __sighandler_t handler)
@@ -19,5 +22,5 @@ EXPORT __sighandler_t signal(int number, __sighandler_t handler)
 
     if (guard_keep_handler(number, &new, &old))
         return old.sa_handler;
-    return NEXT(signal, number, handler);
+    return LIBC_NEXT(signal, number, handler);
 }
