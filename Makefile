@@ -159,7 +159,8 @@ $(BUILD)/tests/unit/check/test_pairs: $(call obj,src/cmd/check/pairs.c src/cmd/c
 $(BUILD)/tests/unit/verbs/test_poll_state: $(call obj,src/verbs/base/poll_state.c)
 $(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c src/verbs/datapath/poll_wait.c src/verbs/session/context.c)
 $(BUILD)/tests/unit/verbs/cm/test_cm_ids: $(call obj,src/verbs/cm/cm_ids.c)
-$(BUILD)/tests/unit/verbs/test_poll_after_death: $(call obj,src/verbs/base/table.c src/verbs/datapath/cq_notify.c src/verbs/datapath/poll.c)
+$(BUILD)/tests/unit/verbs/test_poll_after_death: $(call obj,src/verbs/base/table.c src/verbs/datapath/cq_notify.c src/verbs/datapath/poll.c \
+	src/verbs/unkind/poll_size.c src/verbs/unkind/recv_buffers.c)
 
 $(SIM_BIN): $(call obj,$(SIM_SRC) daemon/netem/netem_plan.c daemon/netem/netem_link.c daemon/fault/fault_text.c) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)

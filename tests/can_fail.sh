@@ -87,6 +87,9 @@ fault PROFILE_ATOMICS verbs/objects test_profile+e810 src/verbs/datapath/wr_opco
 # --- unkind devices
 fault UNKIND_PLACE e2e/cli unkind daemon/client_mem/placement.c 'if (n > 1 && draw % 2) {' 'if (n > 1 && draw % 2 == 7) {'
 fault UNKIND_LATE e2e/cli unkind daemon/loop/completion_delay.c 'if (draw % 4) {' 'if (draw % 4 == 7) {'
+fault UNKIND_POLL e2e/cli unkind src/verbs/unkind/poll_size.c 'num > 1 && draw % 2 ?' 'num > 1 && draw % 2 == 7 ?'
+fault UNKIND_RNR e2e/cli unkind daemon/objects/qp/qp_ring.c 'q->recv_was_late = draw % 2 &&' 'q->recv_was_late = draw % 2 == 7 &&'
+fault UNKIND_BUFFERS e2e/cli unkind src/verbs/unkind/recv_buffers.c 'if (!p || !len)' 'if (p || !len)'
 fault UNKIND_EVENT e2e/cli unkind daemon/objects/cq.c 'if (draw % 2)' 'if (draw % 2 == 7)'
 
 # --- the checker of programs

@@ -29,7 +29,7 @@ pcap pcap/lint pcap/trace pcap/picture
 daemon/base daemon/threads daemon/sandbox daemon/fault daemon/netem daemon/net daemon/client_mem daemon/profile daemon/device daemon/session daemon/objects daemon/objects/srq daemon/objects/qp
 daemon/monitor daemon/status daemon/loop daemon/control daemon/cm/host daemon/cm/command daemon/cm
 daemon/server daemon
-src/verbs/base src/verbs/session src/verbs/cm src/verbs/shim src/verbs/memory src/verbs/device src/verbs/objects src/verbs/datapath
+src/verbs/base src/verbs/session src/verbs/cm src/verbs/shim src/verbs/memory src/verbs/device src/verbs/objects src/verbs/unkind src/verbs/datapath
 src/verbs/control src/verbs/abi
 src/dv
 src/check/base src/check/objects src/check/connect src/check/requests src/check/verbs src/check

@@ -16,6 +16,7 @@
     X(unkind_placements, "messages, or parts of them, that came to memory in another order than their bytes")          \
     X(unkind_completions, "completions that came late")                                                                \
     X(unkind_events, "events of CQs without an entry")                                                                 \
+    X(unkind_rnr, "messages refused with an RNR NAK, although a receive request had just been posted")                 \
     X(unkind_acks, "ACKs that left late")
 
 struct unkind_counters {

@@ -235,7 +235,7 @@ void control_dispatch(struct session *s, struct control_request *rq, struct cont
 {
     rp->len = 0;
     rp->fds = 0;
-    s->device->now = clock_ns();
+    s->asked_at = s->device->now = clock_ns();
     s->request = rq;
     activity_begin(&s->device->activity, control_op_name(rq->op), s->number, s->cred.pid);
     rp->status = carry_out(s, rq, rp);

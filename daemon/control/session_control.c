@@ -166,6 +166,8 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     fill_profile(&d->limits, rep);
     fill_tm_caps(profile_tag_matching(&d->limits, d->settings->tm_profile, &id), rep);
     rep->hca_core_clock_khz = 1000000; /* timestamps are in nanoseconds */
+    rep->unkind = d->unkind.kinds;
+    rep->unkind_seed = d->unkind.seed;
     snprintf(rep->fw_ver, sizeof(rep->fw_ver), "%s", PUMICE_VERSION);
 }
 

@@ -133,6 +133,15 @@ enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out)
     return RING_OK;
 }
 
+uint32_t ring_posted_us(const struct ring *r)
+{
+    const uint8_t *slot = r->base + (size_t)(r->head & (r->slots - 1)) * r->stride;
+    struct pm_recv_wqe w;
+
+    copy_once(&w, slot, sizeof(w));
+    return w.wqe_index;
+}
+
 enum ring_verdict ring_read_tm_op(const struct ring *r, struct ring_tm_op *out)
 {
     const uint8_t *slot = r->base + (size_t)(r->head & (r->slots - 1)) * r->stride;

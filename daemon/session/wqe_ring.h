@@ -54,6 +54,9 @@ enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out);
 /* op.sge points to out->sge. */
 enum ring_verdict ring_read_tm_op(const struct ring *r, struct ring_tm_op *out);
 
+/* When the request at head was posted, as its client says (pm_recv_wqe.wqe_index). */
+uint32_t ring_posted_us(const struct ring *r);
+
 /* Bytes of a slot, and slots of a queue (a power of two), for these limits. */
 uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av);
 /* Bytes of inline data that fit into such a slot: at least max_inline. */

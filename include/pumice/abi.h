@@ -234,6 +234,8 @@ struct pm_open_rep {
     uint32_t tm_max_num_tags, tm_max_ops, tm_max_sge, tm_max_rndv_hdr; /* struct ibv_tm_caps */
     /* 1: programs may not post sends to the QPs of a TM-SRQ (strict profile). */
     uint32_t tm_owns_sq;
+    uint32_t unkind; /* enum unkind_kind: the part of it that is the client's */
+    uint64_t unkind_seed;
     char fw_ver[32]; /* the version of the daemon */
     /* What the profile of the device says. */
     uint64_t page_size_cap;

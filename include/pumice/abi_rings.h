@@ -117,7 +117,8 @@ _Static_assert(sizeof(struct pm_send_wqe) == 64, "send request header");
 struct pm_recv_wqe {
     uint64_t wr_id;
     uint32_t num_sge;
-    /* SRQ: the number that the client gave to the request. It comes back as pm_cqe.slot. Other queues: 0. */
+    /* SRQ: the number that the client gave to the request. It comes back as pm_cqe.slot. Other queues: 0; with an unkind
+     * device, the time of the post, in us of CLOCK_MONOTONIC. */
     uint32_t wqe_index;
 };
 _Static_assert(sizeof(struct pm_recv_wqe) == 16, "receive request header");

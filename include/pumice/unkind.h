@@ -14,6 +14,9 @@
     X(PLACEMENT, "placement")                                                                                          \
     X(COMPLETIONS, "completions")                                                                                      \
     X(EVENTS, "events")                                                                                                \
+    X(POLLS, "polls")                                                                                                  \
+    X(BUFFERS, "buffers")                                                                                              \
+    X(RNR, "rnr")                                                                                                      \
     X(ACKS, "acks")
 
 enum unkind_number {

@@ -68,6 +68,7 @@ struct client_qp {
     bool in_backlog; /* in the device's list */
     bool in_failed; /* in the device's list */
     bool rq_watched; /* the client rings for receive requests, because the peer waits for them (e2e-credits) */
+    bool recv_was_late; /* the last message that needed a receive request was refused, to be unkind */
     bool errored; /* the daemon has handled that the engine set the QP to ERR */
     bool gid_v1; /* the index of its source GID is that of an entry of RoCE v1 */
     bool overran; /* one of its completions was lost */

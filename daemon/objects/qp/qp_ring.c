@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/device/device.h"
 #include "daemon/objects/qp/bound_layouts.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/session/session.h"
 
 #define DRAIN_MAX 256u /* send requests that one QP may pass to the engine in its turn */
+#define LATE_RECV_NS NS_PER_MS
 #define REFILL_MAX 64u /* receive requests passed to the engine at a time */
 
 /* The client wrote something invalid. Its rings are no longer read. failed_queues_settle does the rest later, because
@@ -101,6 +103,8 @@ unsigned client_qp_drain_send(struct client_qp *q)
         done++;
     if (done < waiting && !q->broken)
         enter_backlog(q);
+    if (unkind_is(&q->device->unkind, UNKIND_RNR) && done)
+        q->session->asked_at = clock_ns();
     return done;
 }
 
@@ -122,6 +126,26 @@ static int64_t watch_posts(struct client_qp *q, int64_t waiting)
     return ring_waiting(&q->rq);
 }
 
+/* Of an unkind device: was the request at the head of the receive queue posted too late for the message that needs it? Each
+ * message finds out as if it had come up to LATE_RECV_NS earlier, but not before the last request of its program. So a
+ * program that posts a receive request before it causes the message is never too late. The next try is not refused. The first
+ * message of a QP is not refused either: often, programs tell each other by TCP that they are ready. */
+static bool is_too_late(struct client_qp *q)
+{
+    struct unkind *u = &q->device->unkind;
+    uint64_t now = clock_ns();
+
+    if (!unkind_is(u, UNKIND_RNR) || q->rq.head == 0 || q->type != QPT_RC || !q->session ||
+        q->device->config.e2e_credits || qp_state(q->qp) == QPS_ERR || qp_recv_room(q->qp) < q->caps.max_recv_wr)
+        return false;
+    uint64_t draw = q->recv_was_late ? 0 : unkind_next(u, UNKIND_RNR, q->qpn);
+    uint64_t edge = now - LATE_RECV_NS > q->session->asked_at ? now - LATE_RECV_NS : q->session->asked_at;
+    int32_t after = (int32_t)(ring_posted_us(&q->rq) - (uint32_t)(edge / NS_PER_US)); /* us */
+    q->recv_was_late = draw % 2 && after > 0 && (uint64_t)after <= LATE_RECV_NS / NS_PER_US;
+    u->counters.unkind_rnr += q->recv_was_late;
+    return q->recv_was_late;
+}
+
 void client_qp_refill(void *client_qp)
 {
     struct client_qp *q = client_qp;
@@ -134,6 +158,8 @@ void client_qp_refill(void *client_qp)
         break_rings(q, "a tail beyond the end of its receive queue");
         return;
     }
+    if (waiting > 0 && is_too_late(q))
+        return;
     if (room > REFILL_MAX)
         room = REFILL_MAX;
     for (; waiting > 0 && room > 0; waiting--, room--) {

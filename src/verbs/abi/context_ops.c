@@ -19,6 +19,7 @@
 #include "src/verbs/memory/mr.h"
 #include "src/verbs/memory/mw.h"
 #include "src/verbs/memory/pd.h"
+#include "src/verbs/unkind/poll_size.h"
 
 /* The entries that only programs of the first ABI call. */
 static void *no_compat(void)
@@ -70,7 +71,7 @@ void vb_context_ops(struct vb_context *c)
     o->bind_mw = vb_bind_mw;
     o->dealloc_mw = vb_dealloc_mw;
     o->post_srq_recv = vb_post_srq_recv;
-    o->poll_cq = vb_poll_cq;
+    o->poll_cq = c->caps.unkind & UNKIND_POLLS ? vb_poll_cq_fewer : vb_poll_cq;
     o->req_notify_cq = vb_req_notify_cq;
     o->post_send = vb_post_send;
     o->post_recv = vb_post_recv;

@@ -18,6 +18,7 @@
 #include "src/verbs/session/call.h"
 #include "src/verbs/session/context.h"
 #include "src/verbs/session/segment.h"
+#include "src/verbs/unkind/recv_buffers.h"
 
 /* clang-format off */
 /* The parts of a QP of each type, and the requests that it may send (enum ibv_qp_create_send_ops_flags). */
@@ -222,6 +223,7 @@ static struct vb_qp *make_object(struct ibv_context *context, const struct ibv_q
     qp->type_bit = vb_type_bit(a->qp_type, vb_ctx(context)->caps.absent);
     qp->has_rq = k->receives && !a->srq;
     qp->sig_all = a->sq_sig_all != 0;
+    qp->unkind = vb_ctx(context)->caps.unkind & VB_UNKIND_RECV;
     qp->no_sends = k->receives && a->srq && vb_srq(a->srq)->tm && vb_ctx(context)->caps.tm_owns_sq;
     if (qp->qp.srq)
         atomic_fetch_add(&vb_srq(qp->qp.srq)->users, 1);

@@ -8,6 +8,7 @@
 #include "src/verbs/datapath/poll.h"
 #include "src/verbs/datapath/poll_wait.h"
 #include "src/verbs/session/context.h"
+#include "src/verbs/unkind/poll_size.h"
 
 static bool take(struct vb_cq *cq)
 {
@@ -38,6 +39,12 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 static int next_poll(struct ibv_cq_ex *ex)
 {
     return take(vb_cq_ex(ex)) ? 0 : ENOENT;
+}
+
+/* Of an unkind device: the poll may end, although there are more. */
+static int next_poll_or_not(struct ibv_cq_ex *ex)
+{
+    return vb_unkind_goes_on(vb_cq_ex(ex)) ? next_poll(ex) : ENOENT;
 }
 
 static void end_poll(struct ibv_cq_ex *ex)
@@ -120,7 +127,7 @@ static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 void vb_cq_ex_ops(struct ibv_cq_ex *ex, uint64_t wc_flags)
 {
     ex->start_poll = start_poll;
-    ex->next_poll = next_poll;
+    ex->next_poll = vb_ctx(ex->context)->caps.unkind & UNKIND_POLLS ? next_poll_or_not : next_poll;
     ex->end_poll = end_poll;
     ex->read_opcode = read_opcode;
     ex->read_vendor_err = read_vendor_err;

@@ -12,6 +12,8 @@
 #include "src/verbs/datapath/tm.h"
 #include "src/verbs/objects/srq.h"
 #include "src/verbs/session/context.h"
+#include "src/verbs/unkind/poll_size.h"
+#include "src/verbs/unkind/recv_buffers.h"
 
 /* Gives the CQ entry back to the daemon. */
 static inline void consume(struct vb_cq *cq)
@@ -23,10 +25,13 @@ static inline void consume(struct vb_cq *cq)
 static void retire_srq(struct vb_cq *cq, struct vb_srq *srq, const struct pm_cqe *e, const uint8_t *data, uint32_t len)
 {
     pthread_mutex_lock(&srq->lock);
-    if (e->kind & (PM_CQE_TM_ENTRY | PM_CQE_TM_OP))
+    if (e->kind & (PM_CQE_TM_ENTRY | PM_CQE_TM_OP)) {
         vb_tm_retire(srq, e);
-    else
+    } else {
+        if (__builtin_expect(e->status != IBV_WC_SUCCESS, 0) && e->slot < srq->capacity)
+            vb_unkind_fill(vb_ctx(cq->cq.context), vb_srq_req(srq, e->slot)->sge, vb_srq_req(srq, e->slot)->num_sge);
         vb_srq_retire(srq, e->slot, data, len);
+    }
     consume(cq);
     pthread_mutex_unlock(&srq->lock);
 }
@@ -53,9 +58,12 @@ static void retire(struct vb_cq *cq, const struct pm_cqe *e, const uint8_t *data
         atomic_store_explicit(&qp->sq.head, e->slot + 1, memory_order_release);
     } else {
         const struct pm_recv_wqe *w = ring_slot(qp->rq.ring, qp->rq.stride, qp->rq.mask, e->slot);
+        const struct pm_sge *sge = (const struct pm_sge *)(w + 1);
+        uint32_t num = w->num_sge < qp->rq.max_sge ? w->num_sge : qp->rq.max_sge;
         if (len)
-            vb_scatter((const struct pm_sge *)(w + 1), w->num_sge < qp->rq.max_sge ? w->num_sge : qp->rq.max_sge, data,
-                       len);
+            vb_scatter(sge, num, data, len);
+        if (__builtin_expect(e->status != IBV_WC_SUCCESS, 0))
+            vb_unkind_fill(c, sge, num);
         consume(cq);
         atomic_store_explicit(&qp->rq.head, e->slot + 1, memory_order_release);
     }
@@ -129,4 +137,13 @@ int vb_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
     if (done == 0)
         vb_poll_wait(cq);
     return done;
+}
+
+int vb_poll_cq_fewer(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
+{
+    struct vb_cq *cq = vb_cq(ibcq);
+    vb_cq_lock(cq);
+    num = vb_unkind_poll_size(cq, num);
+    vb_cq_unlock(cq);
+    return vb_poll_cq(ibcq, num, wc);
 }

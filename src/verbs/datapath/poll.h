@@ -8,6 +8,9 @@
 /* ibv_poll_cq, a function that a context points to: completions, or -EIO in a forked child. */
 int vb_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 
+/* The same of an unkind device, which may take fewer completions than there are. */
+int vb_poll_cq_fewer(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+
 /* Takes the next completion: the daemon gets its CQ entry back, its request leaves the queue, and its inline data is
  * scattered. out gets all fields but that data; of a datagram's GRH area it gets the first byte, which says whether
  * there is an IPv6 header. Returns false if there is none. The caller holds the lock. */

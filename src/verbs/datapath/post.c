@@ -9,6 +9,7 @@
 #include "src/verbs/datapath/wqe.h"
 #include "src/verbs/datapath/wr_opcode.h"
 #include "src/verbs/session/context.h"
+#include "src/verbs/unkind/recv_buffers.h"
 
 /* Copies the data of the request to a place of max bytes. Returns the number of bytes, or -1 if they don't fit. */
 static int64_t gather(uint8_t *to, uint32_t max, const struct ibv_send_wr *wr)
@@ -141,6 +142,8 @@ static int put_recv(struct vb_qp *qp, uint32_t next, const struct ibv_recv_wr *w
     w->wqe_index = 0; /* completions come in order, so the index of the slot is enough */
     if (wr->num_sge)
         memcpy(w + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
+    if (__builtin_expect(qp->unkind, 0))
+        vb_unkind_posted(vb_ctx(qp->qp.context), w);
     return 0;
 }
 

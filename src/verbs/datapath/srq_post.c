@@ -7,10 +7,11 @@
 #include "src/verbs/base/sge.h"
 #include "src/verbs/objects/srq.h"
 #include "src/verbs/session/context.h"
+#include "src/verbs/unkind/recv_buffers.h"
 
 /* Writes one request at the tail. Returns 0 or an errno value. If there is a free WQE index, the ring has a free slot:
  * see pm_srq_page. */
-static int put(struct vb_srq *srq, const struct ibv_recv_wr *wr)
+static int put(struct vb_context *c, struct vb_srq *srq, const struct ibv_recv_wr *wr)
 {
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > srq->max_sge)
         return EINVAL;
@@ -29,6 +30,8 @@ static int put(struct vb_srq *srq, const struct ibv_recv_wr *wr)
     if (wr->num_sge) {
         memcpy(r->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
         memcpy(w + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
+        if (__builtin_expect(c->caps.unkind, 0))
+            vb_unkind_fill(c, r->sge, r->num_sge);
     }
     srq->tail++;
     srq->outstanding++;
@@ -43,7 +46,7 @@ int vb_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_r
     if (rc == 0) {
         pthread_mutex_lock(&srq->lock);
         uint32_t before = srq->tail;
-        while (wr && (rc = put(srq, wr)) == 0)
+        while (wr && (rc = put(c, srq, wr)) == 0)
             wr = wr->next;
         if (srq->tail != before && ring_publish_srq(srq->page, srq->tail))
             vb_doorbell(c, srq->doorbell);

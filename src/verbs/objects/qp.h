@@ -60,6 +60,7 @@ struct vb_qp {
     bool has_rq; /* it has a receive queue of its own */
     bool sig_all;
     bool extended; /* created with send_ops_flags */
+    bool unkind; /* its receive requests need vb_unkind_posted */
     bool no_sends; /* its send queue belongs to the tag matching offload (a strict profile) */
     struct vb_cq_link send_link, recv_link;
     /* XRC target: the next handle of the same QP in this context. Under the lock of the context. */

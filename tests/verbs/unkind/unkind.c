@@ -126,6 +126,81 @@ static const char *events(void)
     return NULL;
 }
 
+/* Wrong: four messages have come, so one poll takes their completions. */
+static const char *polls(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        struct ibv_wc wc[4];
+        for (uint32_t i = 0; i < 4; i++)
+            need(vt_recv(&p, 1, i, AT_TARGET + 64 * i, 64) == 0);
+        for (uint32_t i = 0; i < 4; i++)
+            need(vt_send(&p, 0, i, AT_SOURCE, 64, IBV_SEND_SIGNALED) == 0);
+        for (int i = 0; i < 4; i++) /* they complete after the messages came */
+            need(take(p.scq).status == IBV_WC_SUCCESS);
+        int n = wrong ? ibv_poll_cq(p.rcq, 4, wc) : vt_poll(p.rcq, 4, wc);
+        if (n != 4)
+            return "a poll took fewer completions than there were";
+    }
+    return NULL;
+}
+
+/* Wrong: the receive buffer holds what the program left there, so no message has come, or it was short. */
+static const char *buffers(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        fill(AT_SOURCE, 'x', 20);
+        fill(AT_TARGET, 0, 4096);
+        need(vt_recv(&p, 1, 1, AT_TARGET, 4096) == 0 && vt_send(&p, 0, 2, AT_SOURCE, 20, IBV_SEND_SIGNALED) == 0);
+        struct ibv_wc wc = take(p.rcq);
+        need(wc.status == IBV_WC_SUCCESS && take(p.scq).status == IBV_WC_SUCCESS);
+        uint32_t len = wrong ? (uint32_t)strlen(p.buf + AT_TARGET) : wc.byte_len;
+        if (len != 20 || differs(AT_TARGET, 'x', 20) >= 0)
+            return "the text does not end where the message ends";
+    }
+    return NULL;
+}
+
+/* A context of its own for the second queue pair: another program. */
+static void connect_strangers(struct vt_pair *b, uint8_t rnr_retry)
+{
+    struct ibv_context *other = vt_open();
+    need(other);
+    vt_pair_make(b, other, NULL);
+    need(vt_to_init(p.qp[0]) == 0 && vt_to_init(b->qp[1]) == 0);
+    need(vt_to_rtr(p.qp[0], b->qp[1]->qp_num) == 0 && vt_to_rtr(b->qp[1], p.qp[0]->qp_num) == 0);
+    need(vt_to_rts(b->qp[1]) == 0);
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
+                            .timeout = 14,
+                            .retry_cnt = 7,
+                            .rnr_retry = rnr_retry,
+                            .sq_psn = 1,
+                            .max_rd_atomic = 1};
+    need(ibv_modify_qp(p.qp[0], &a,
+                       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                           IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+}
+
+/* Wrong: after its answer is sent, the receiver still has time to post the next receive request. */
+static const char *rnr(void)
+{
+    static struct vt_pair b;
+    connect_strangers(&b, 0);
+    need(vt_recv(&b, 1, 1, AT_TARGET, 64) == 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        need(vt_recv(&p, 0, 2, AT_TARGET, 64) == 0 && vt_send(&p, 0, 3, AT_SOURCE, 64, IBV_SEND_SIGNALED) == 0);
+        if (take(p.scq).status == IBV_WC_RNR_RETRY_EXC_ERR)
+            return "the next message was there before the receive request";
+        need(take(b.rcq).wr_id == 1);
+        if (!wrong)
+            need(vt_recv(&b, 1, 1, AT_TARGET, 64) == 0);
+        need(vt_send(&b, 1, 4, AT_SOURCE, 64, IBV_SEND_SIGNALED) == 0 && take(b.scq).status == IBV_WC_SUCCESS);
+        if (wrong)
+            need(vt_recv(&b, 1, 1, AT_TARGET, 64) == 0);
+        need(take(p.rcq).wr_id == 2);
+    }
+    return NULL;
+}
+
 /* Wrong: the peer has answered, so the request is complete. */
 static const char *acks(void)
 {
@@ -150,9 +225,8 @@ static const struct {
     const char *kind;
     const char *(*run)(void); /* what was wrong; NULL: nothing */
 } programs[] = {
-    {"placement", placement},
-    {"completions", completions},
-    {"events", events},
+    {"placement", placement}, {"completions", completions}, {"events", events},
+    {"polls", polls},         {"buffers", buffers},         {"rnr", rnr},
     {"acks", acks},
 };
 
@@ -166,7 +240,8 @@ int main(int argc, char **argv)
         if (strcmp(programs[i].kind, argv[1]) != 0)
             continue;
         vt_pair_make(&p, ctx, NULL);
-        vt_connect(&p);
+        if (programs[i].run != rnr)
+            vt_connect(&p);
         for (int q = 0; q < 2; q++) /* unkind or not, this is what the application is promised */
             need(ibv_query_qp_data_in_order(p.qp[q], IBV_WR_RDMA_WRITE, 0) == 0);
         const char *what = programs[i].run();

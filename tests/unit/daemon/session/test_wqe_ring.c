@@ -142,6 +142,7 @@ Test(daemon_ring, receive_requests_go_by_index_or_cookie)
     ring.has_wqe_index = true;
     cr_assert_eq(ring_read_recv(&ring, &in), RING_OK);
     cr_assert_eq(in.wr.slot, 99);
+    cr_assert_eq(ring_posted_us(&ring), 99);
     r->num_sge = 3;
     cr_assert_eq(ring_read_recv(&ring, &in), RING_BAD_SGE);
 }
