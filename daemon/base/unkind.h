@@ -14,6 +14,7 @@
 /* Names as in status and the metrics. X(name, what it counts) */
 #define UNKIND_COUNTERS(X)                                                                                             \
     X(unkind_placements, "messages, or parts of them, that came to memory in another order than their bytes")          \
+    X(unkind_late_writes, "writes to memory that became visible later than their ACK allows to think")                 \
     X(unkind_completions, "completions that came late")                                                                \
     X(unkind_events, "events of CQs without an entry")                                                                 \
     X(unkind_rnr, "messages refused with an RNR NAK, although a receive request had just been posted")                 \

@@ -184,6 +184,28 @@ bool client_mem_defer(struct client_mem *s, uint32_t qpn, uint64_t va, const uin
     return true;
 }
 
+unsigned client_mem_take(struct client_mem *s, struct client_write out[CLIENT_MEM_IOVS])
+{
+    const struct iovec *to = s->remote;
+    size_t done = 0; /* bytes of *to */
+    unsigned n = s->nlocal;
+
+    for (unsigned i = 0; i < n; i++) {
+        out[i] = (struct client_write){.va = (uintptr_t)to->iov_base + done,
+                                       .src = s->local[i].iov_base,
+                                       .len = s->local[i].iov_len,
+                                       .owner = s->qpn[i]};
+        done += s->local[i].iov_len;
+        if (done == to->iov_len) { /* a source never reaches into a second destination */
+            to++;
+            done = 0;
+        }
+    }
+    s->nlocal = s->nremote = 0;
+    s->waiting_bytes = 0;
+    return n;
+}
+
 /* Removes the first `bytes` bytes of a list and returns its new length. */
 static unsigned drop_front(struct iovec *v, unsigned n, uint64_t bytes)
 {

@@ -88,6 +88,15 @@ uint64_t client_mem_write(struct client_mem *s, const struct iovec *local, unsig
  * flush first. */
 bool client_mem_defer(struct client_mem *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len);
 
+struct client_write { /* a waiting write */
+    uint64_t va;
+    const uint8_t *src;
+    size_t len;
+    uint32_t owner; /* as client_mem.qpn */
+};
+/* Takes all waiting writes away, in their order. Returns their number. */
+unsigned client_mem_take(struct client_mem *s, struct client_write out[CLIENT_MEM_IOVS]);
+
 /* unmapped: the bytes of one page were dropped. Else the write failed as a whole. */
 typedef void client_mem_failed(void *ctx, uint32_t qpn, bool unmapped);
 

@@ -26,13 +26,17 @@ void mem_backend_fini(struct mem_backend *m)
     m->gather = NULL;
     placement_free(m->placement);
     m->placement = NULL;
+    late_writes_free(m->late);
+    m->late = NULL;
 }
 
-int mem_backend_be_unkind(struct mem_backend *m, struct unkind *u)
+int mem_backend_be_unkind(struct mem_backend *m, struct unkind *u, uint8_t *bytes)
 {
-    if (!m->placement)
-        m->placement = placement_new(u);
-    return m->placement ? 0 : -ENOMEM;
+    if (unkind_is(u, UNKIND_PLACEMENT) && !(m->placement = placement_new(u)))
+        return -ENOMEM;
+    if (unkind_is(u, UNKIND_VISIBILITY) && !(m->late = bytes ? late_writes_new(u, bytes) : NULL))
+        return -ENOMEM;
+    return 0;
 }
 
 int mem_backend_add(struct mem_backend *m, struct client_mem *s)
@@ -45,13 +49,6 @@ int mem_backend_add(struct mem_backend *m, struct client_mem *s)
         }
     }
     return -ENOSPC;
-}
-
-void mem_backend_remove(struct mem_backend *m, struct client_mem *s)
-{
-    if (s->dirty)
-        mem_backend_flush(m);
-    m->client[s->number] = NULL;
 }
 
 static void remember_fault(void *ctx, uint32_t qpn, bool unmapped)
@@ -78,6 +75,15 @@ static void remember_fault(void *ctx, uint32_t qpn, bool unmapped)
     m->faulted[m->nfaulted++] = (struct mem_fault){.qpn = qpn, .n = 1, .unmapped = unmapped};
 }
 
+void mem_backend_remove(struct mem_backend *m, struct client_mem *s)
+{
+    if (s->dirty)
+        mem_backend_flush(m);
+    if (m->late)
+        late_writes_settle(m->late, s, remember_fault, m);
+    m->client[s->number] = NULL;
+}
+
 bool mem_backend_pop_fault(struct mem_backend *m, struct mem_fault *fault)
 {
     if (m->nfaulted == 0)
@@ -86,30 +92,61 @@ bool mem_backend_pop_fault(struct mem_backend *m, struct mem_fault *fault)
     return true;
 }
 
+/* The late writes come first, because they are older. */
+static void flush_client(struct mem_backend *m, struct client_mem *s)
+{
+    if (__builtin_expect(m->late != NULL, 0))
+        late_writes_settle(m->late, s, remember_fault, m);
+    client_mem_flush(s, remember_fault, m);
+}
+
+static struct client_mem *next_dirty(struct mem_backend *m)
+{
+    struct client_mem *s = TAILQ_FIRST(&m->dirty);
+
+    if (s) {
+        TAILQ_REMOVE(&m->dirty, s, link);
+        s->dirty = false;
+    }
+    return s;
+}
+
 void mem_backend_flush(struct mem_backend *m)
 {
     struct client_mem *s;
 
-    while ((s = TAILQ_FIRST(&m->dirty)) != NULL) {
-        TAILQ_REMOVE(&m->dirty, s, link);
-        s->dirty = false;
-        client_mem_flush(s, remember_fault, m);
-    }
+    while ((s = next_dirty(m)) != NULL)
+        flush_client(m, s);
 }
 
-void mem_backend_place(struct mem_backend *m)
+void mem_backend_place(struct mem_backend *m, uint64_t now)
 {
     struct client_mem *s;
 
-    if (__builtin_expect(m->placement != NULL, 0)) {
-        while ((s = TAILQ_FIRST(&m->dirty)) != NULL) {
-            TAILQ_REMOVE(&m->dirty, s, link);
-            s->dirty = false;
-            placement_flush(m->placement, s, remember_fault, m);
-        }
+    if (__builtin_expect(!m->placement && !m->late, 1)) {
+        mem_backend_flush(m);
         return;
     }
-    mem_backend_flush(m);
+    if (mem_backend_deadline(m) <= now)
+        mem_backend_settle(m, 0);
+    while ((s = next_dirty(m)) != NULL) {
+        if (m->late)
+            late_writes_hold(m->late, s, now, remember_fault, m);
+        if (m->placement)
+            placement_flush(m->placement, s, remember_fault, m);
+        else
+            client_mem_flush(s, remember_fault, m);
+    }
+}
+
+void mem_backend_settle(struct mem_backend *m, pid_t pid)
+{
+    if (!m->late)
+        return;
+    if (pid)
+        late_writes_settle_process(m->late, pid, remember_fault, m);
+    else
+        late_writes_settle(m->late, NULL, remember_fault, m);
 }
 
 bool mem_backend_probe(struct mem_backend *m, struct client_mem *s, uint64_t va)
@@ -154,6 +191,8 @@ static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, 
     struct client_mem *s = client_of(m, src, nsrc);
     if (!s)
         return -1;
+    if (m->late)
+        late_writes_settle(m->late, s, remember_fault, m);
     switch (gather_read(m->gather, s, src, nsrc, dst, ndst)) {
     case CLIENT_MEM_DONE:
         return 0;
@@ -183,7 +222,7 @@ static int write_pieces(void *ctx, uint32_t qpn, const struct mem_segment *dst, 
         if (n == 0)
             continue;
         if (!client_mem_defer(s, owner, dst[i].va, src, n)) {
-            client_mem_flush(s, remember_fault, m);
+            flush_client(m, s);
             client_mem_defer(s, owner, dst[i].va, src, n);
         }
         src += n;
@@ -208,6 +247,8 @@ static int atomic_segment(void *ctx, const struct mem_segment *where, enum mem_a
     if (!s)
         return -1;
     mem_backend_flush(m);
+    if (m->late)
+        late_writes_settle(m->late, s, remember_fault, m);
     switch (client_mem_read_all(s, &local, 1, &remote, 1, sizeof(*old))) {
     case CLIENT_MEM_DONE:
         break;
@@ -224,8 +265,20 @@ static int atomic_segment(void *ctx, const struct mem_segment *where, enum mem_a
     return client_mem_write(s, &local, 1, &remote, 1) == sizeof(value) ? 0 : -1;
 }
 
+/* Later writes must not overtake earlier ones. Those that wait are executed in order, unless the device is unkind. */
+static void order_writes(void *ctx)
+{
+    struct mem_backend *m = ctx;
+
+    if (m->placement || m->late) {
+        mem_backend_flush(m);
+        mem_backend_settle(m, 0);
+    }
+}
+
 const struct mem_ops mem_backend_ops = {
     .read = read_pieces,
     .write = write_pieces,
     .atomic = atomic_segment,
+    .order = order_writes,
 };

@@ -13,6 +13,7 @@
 
 #include "daemon/client_mem/client_mem.h"
 #include "daemon/client_mem/gather.h"
+#include "daemon/client_mem/late_writes.h"
 #include "daemon/client_mem/placement.h"
 #include "daemon/core/base/mem_ops.h"
 
@@ -32,7 +33,9 @@ struct mem_backend {
     unsigned nfaulted, cap;
     struct gather *gather;
     bool owns_gather; /* else it is in the buffers of a copier */
-    struct placement *placement; /* owned; NULL: bytes are placed in order */
+    /* Of an unkind device, owned. NULL: bytes are placed in order; no write is late. */
+    struct placement *placement;
+    struct late_writes *late;
 };
 extern const struct mem_ops mem_backend_ops; /* ctx: struct mem_backend */
 
@@ -47,13 +50,21 @@ int mem_backend_add(struct mem_backend *m, struct client_mem *s);
 /* To be called before s is freed. Executes the deferred writes if some to s wait. */
 void mem_backend_remove(struct mem_backend *m, struct client_mem *s);
 
-/* Makes bytes come to memory out of order from now on. 0 or -ENOMEM. */
-int mem_backend_be_unkind(struct mem_backend *m, struct unkind *u);
+/* From now on, bytes come to memory out of order (UNKIND_PLACEMENT), and writes late (UNKIND_VISIBILITY). bytes:
+ * LATE_WRITES_BYTES of the copier's buffers, for the latter. 0 or -ENOMEM. */
+int mem_backend_be_unkind(struct mem_backend *m, struct unkind *u, uint8_t *bytes);
 
 /* Executes all deferred writes. */
 void mem_backend_flush(struct mem_backend *m);
-/* The same; out of order, if placement is unkind. */
-void mem_backend_place(struct mem_backend *m);
+/* The same; of an unkind device out of order, and some later. */
+void mem_backend_place(struct mem_backend *m, uint64_t now);
+/* Executes the late writes to the memory of a process, before it gets a completion; 0: those to all memory. */
+void mem_backend_settle(struct mem_backend *m, pid_t pid);
+/* When late writes are due; UINT64_MAX: there are none. */
+static inline uint64_t mem_backend_deadline(const struct mem_backend *m)
+{
+    return m->late ? late_writes_deadline(m->late) : UINT64_MAX;
+}
 
 /* Takes the next QP whose writes failed. False: there is none. */
 bool mem_backend_pop_fault(struct mem_backend *m, struct mem_fault *fault);

@@ -13,16 +13,13 @@
 #define PAUSE_NS (60 * NS_PER_US)
 
 struct piece {
-    uint64_t va;
-    const uint8_t *src;
-    size_t len;
-    uint32_t owner; /* as client_mem.qpn */
+    struct client_write w;
     uint64_t rank; /* pieces come to memory in this order */
 };
 
 struct placement {
     struct unkind *unkind;
-    struct piece write[CLIENT_MEM_IOVS]; /* the waiting writes */
+    struct client_write write[CLIENT_MEM_IOVS]; /* the waiting writes */
     struct piece piece[CLIENT_MEM_IOVS * PIECES_PER_WRITE]; /* those that are placed together */
 };
 
@@ -40,30 +37,7 @@ void placement_free(struct placement *p)
     free(p);
 }
 
-/* Takes the waiting writes away from s. Returns their number. */
-static unsigned take_writes(struct placement *p, struct client_mem *s)
-{
-    const struct iovec *to = s->remote;
-    size_t done = 0; /* bytes of *to */
-    unsigned n = s->nlocal;
-
-    for (unsigned i = 0; i < n; i++) {
-        p->write[i] = (struct piece){.va = (uintptr_t)to->iov_base + done,
-                                     .src = s->local[i].iov_base,
-                                     .len = s->local[i].iov_len,
-                                     .owner = s->qpn[i]};
-        done += s->local[i].iov_len;
-        if (done == to->iov_len) { /* a source never reaches into a second destination */
-            to++;
-            done = 0;
-        }
-    }
-    s->nlocal = s->nremote = 0;
-    s->waiting_bytes = 0;
-    return n;
-}
-
-static bool overlaps_any(const struct piece *w, const struct piece *others, unsigned n)
+static bool overlaps_any(const struct client_write *w, const struct client_write *others, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         if (w->va < others[i].va + others[i].len && others[i].va < w->va + w->len)
@@ -73,7 +47,7 @@ static bool overlaps_any(const struct piece *w, const struct piece *others, unsi
 }
 
 /* Cuts a write at up to three places. Returns the number of pieces. */
-static unsigned cut(const struct piece *w, uint64_t draw, struct piece *out)
+static unsigned cut(const struct client_write *w, uint64_t draw, struct piece *out)
 {
     unsigned n = 0, cuts = (unsigned)((draw >> 40) % PIECES_PER_WRITE);
     uint64_t from = w->va, end = w->va + w->len;
@@ -88,8 +62,8 @@ static unsigned cut(const struct piece *w, uint64_t draw, struct piece *out)
             continue;
         if (to > end)
             to = end;
-        out[n] = (struct piece){.va = from, .src = w->src + (from - w->va), .len = to - from, .owner = w->owner};
-        out[n].rank = unkind_mix(draw ^ ((uint64_t)n + 1) << 56);
+        out[n] = (struct piece){.w = {from, w->src + (from - w->va), to - from, w->owner},
+                                .rank = unkind_mix(draw ^ ((uint64_t)n + 1) << 56)};
         n++;
         from = to;
     }
@@ -107,10 +81,12 @@ static int by_rank(const void *a, const void *b)
 static void write_out(struct client_mem *s, const struct piece *piece, unsigned n, client_mem_failed *failed, void *ctx)
 {
     for (unsigned i = 0; i < n; i++) {
-        if (client_mem_defer(s, piece[i].owner, piece[i].va, piece[i].src, piece[i].len))
+        const struct client_write *w = &piece[i].w;
+
+        if (client_mem_defer(s, w->owner, w->va, w->src, w->len))
             continue;
         client_mem_flush(s, failed, ctx);
-        client_mem_defer(s, piece[i].owner, piece[i].va, piece[i].src, piece[i].len);
+        client_mem_defer(s, w->owner, w->va, w->src, w->len);
     }
     client_mem_flush(s, failed, ctx);
 }
@@ -143,11 +119,11 @@ static void place(struct placement *p, struct client_mem *s, unsigned n, uint64_
 
 void placement_flush(struct placement *p, struct client_mem *s, client_mem_failed *failed, void *ctx)
 {
-    unsigned writes = take_writes(p, s), first = 0, n = 0;
+    unsigned writes = client_mem_take(s, p->write), first = 0, n = 0;
     uint64_t draw = 0;
 
     for (unsigned i = 0; i < writes; i++) {
-        const struct piece *w = &p->write[i];
+        const struct client_write *w = &p->write[i];
 
         if (overlaps_any(w, &p->write[first], i - first)) {
             place(p, s, n, draw, failed, ctx);

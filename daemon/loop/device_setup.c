@@ -127,7 +127,9 @@ static int make_buffers(struct device *d)
 {
     const size_t rx = (size_t)UDP_RX_MSGS * UDP_RX_BYTES, page = 4096;
 
-    if (copier_init(&d->copier, DEVICE_TX_BYTES + page + rx + MEM_BACKEND_BUFFERS) != 0)
+    size_t late = d->settings->unkind & UNKIND_VISIBILITY ? LATE_WRITES_BYTES : 0;
+
+    if (copier_init(&d->copier, DEVICE_TX_BYTES + page + rx + late + MEM_BACKEND_BUFFERS) != 0)
         return -ENOMEM;
     d->tx.buf = copier_alloc(&d->copier, DEVICE_TX_BYTES);
     d->udp.rx.buf = copier_alloc(&d->copier, rx);
@@ -140,7 +142,8 @@ static int be_unkind(struct device *d)
     unkind_init(&d->unkind, d->settings->unkind, d->settings->seed);
     if (unkind_is(&d->unkind, UNKIND_COMPLETIONS) && !(d->completion_delay = completion_delay_new(&d->unkind)))
         return -ENOMEM;
-    return unkind_is(&d->unkind, UNKIND_PLACEMENT) ? mem_backend_be_unkind(&d->memory, &d->unkind) : 0;
+    bool late = unkind_is(&d->unkind, UNKIND_VISIBILITY);
+    return mem_backend_be_unkind(&d->memory, &d->unkind, late ? copier_alloc(&d->copier, LATE_WRITES_BYTES) : NULL);
 }
 
 int device_init(struct device *d, const struct settings *s, unsigned index, char why[ERROR_TEXT_MAX])

@@ -45,10 +45,13 @@ static void fail_overrun(const struct completion *c)
     client_qp_mark_failed(q);
 }
 
-static void publish_completion(const struct completion *c)
+static void publish_completion(struct device *d, const struct completion *c)
 {
     const struct client_srq *srq = c->srq_owner;
+    const struct cq *cq = c->cq;
 
+    if (__builtin_expect(d->memory.late != NULL, 0))
+        mem_backend_settle(&d->memory, cq->session->cred.pid);
     if (!cq_publish(c->cq, c, srq ? srq->handle : 0))
         fail_overrun(c);
     if (c->qp_owner && c->status != WC_SUCCESS && c->status != WC_TM_RNDV_INCOMPLETE)
@@ -61,7 +64,7 @@ static unsigned publish_due(struct device *d, uint64_t now)
     unsigned n = 0;
 
     for (; (c = completion_delay_pop(d->completion_delay, now)) != NULL; n++)
-        publish_completion(c);
+        publish_completion(d, c);
     return n;
 }
 
@@ -89,7 +92,7 @@ static unsigned publish_completions(struct device *d, uint64_t now)
     if (__builtin_expect(d->completion_delay != NULL, 0))
         return publish_late(d, now);
     for (; (c = engine_peek_completion(d->engine)) != NULL; n++) {
-        publish_completion(c);
+        publish_completion(d, c);
         engine_drop_completion(d->engine);
     }
     return n;
@@ -104,6 +107,7 @@ static unsigned publish_events(struct device *d)
         /* The program may poll after the event for what came before it. */
         if (d->completion_delay)
             publish_due(d, NEVER);
+        mem_backend_settle(&d->memory, 0);
         struct client_srq *srq = ev.srq_owner;
         struct client_qp *q = ev.qp_owner;
 
@@ -138,7 +142,7 @@ static unsigned publish(struct device *d, uint64_t now)
     unsigned n = 0, m;
 
     do {
-        mem_backend_place(&d->memory);
+        mem_backend_place(&d->memory, now);
         while (mem_backend_pop_fault(&d->memory, &fault)) {
             if (fault.unmapped)
                 engine_mem_unmapped(d->engine, fault.qpn, fault.n);
@@ -158,6 +162,7 @@ static unsigned publish(struct device *d, uint64_t now)
 
 void device_settle(struct device *d)
 {
+    mem_backend_settle(&d->memory, 0);
     if (!d->completion_delay)
         return;
     publish_due(d, NEVER);
@@ -257,5 +262,7 @@ uint64_t device_deadline(const struct device *d)
         due = d->held_due;
     if (d->completion_delay && completion_delay_deadline(d->completion_delay) < due)
         due = completion_delay_deadline(d->completion_delay);
+    if (mem_backend_deadline(&d->memory) < due)
+        due = mem_backend_deadline(&d->memory);
     return due;
 }

@@ -12,6 +12,7 @@
 /* Names as in `--unkind` and in status. X(constant, name) */
 #define UNKIND_KINDS(X)                                                                                                \
     X(PLACEMENT, "placement")                                                                                          \
+    X(VISIBILITY, "visibility")                                                                                        \
     X(COMPLETIONS, "completions")                                                                                      \
     X(EVENTS, "events")                                                                                                \
     X(POLLS, "polls")                                                                                                  \

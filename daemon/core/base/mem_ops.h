@@ -47,6 +47,10 @@ struct mem_ops {
      * or -1; or MEM_UNMAPPED, when *old is 0 and nothing was written. */
     int (*atomic)(void *ctx, const struct mem_segment *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
                   uint64_t *old);
+
+    /* A FLUSH or an ATOMIC WRITE is about to be executed: whoever sees its effect must see all earlier writes. NULL: writes
+     * are always executed in order. */
+    void (*order)(void *ctx);
 };
 
 /* The table and its ctx, as the owner gave them to engine_init. */

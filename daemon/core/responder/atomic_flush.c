@@ -39,6 +39,12 @@ static struct resource *keep(struct qp *qp, const struct pkt *p)
     return res;
 }
 
+static void order_writes(const struct qp *qp)
+{
+    if (qp->e->mem.ops->order)
+        qp->e->mem.ops->order(qp->e->mem.ctx);
+}
+
 static enum rx_verdict do_atomic_write(struct qp *qp, const struct pkt *p)
 {
     struct sge_iter where;
@@ -53,6 +59,7 @@ static enum rx_verdict do_atomic_write(struct qp *qp, const struct pkt *p)
     struct resource *res = keep(qp, p);
     if (!res)
         return V_DROP;
+    order_writes(qp);
     if (qp->e->mem.ops->write(qp->e->mem.ctx, qp->qpn, segment, 1, p->payload, 8))
         return V_OPERATION;
     resp_answer_later(qp, res, 0, 1, false);
@@ -71,6 +78,7 @@ static enum rx_verdict do_flush(struct qp *qp, const struct pkt *p)
     struct resource *res = keep(qp, p);
     if (!res)
         return V_DROP;
+    order_writes(qp);
     resp_answer_later(qp, res, 0, 1, false);
     return V_OK;
 }

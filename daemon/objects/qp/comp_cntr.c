@@ -135,6 +135,7 @@ void comp_cntrs_publish(struct device *d)
     while ((cntr = engine_pop_cntr(d->engine)) != NULL) {
         const struct client_comp_cntr *c = list_entry(cntr, struct client_comp_cntr, cntr);
 
+        mem_backend_settle(&d->memory, c->session->cred.pid);
         show(c);
         client_wakeup_published(c->session);
     }

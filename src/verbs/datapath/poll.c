@@ -29,7 +29,7 @@ static void retire_srq(struct vb_cq *cq, struct vb_srq *srq, const struct pm_cqe
         vb_tm_retire(srq, e);
     } else {
         if (__builtin_expect(e->status != IBV_WC_SUCCESS, 0) && e->slot < srq->capacity)
-            vb_unkind_fill(vb_ctx(cq->cq.context), vb_srq_req(srq, e->slot)->sge, vb_srq_req(srq, e->slot)->num_sge);
+            vb_unkind_failed(vb_ctx(cq->cq.context), vb_srq_req(srq, e->slot)->sge, vb_srq_req(srq, e->slot)->num_sge);
         vb_srq_retire(srq, e->slot, data, len);
     }
     consume(cq);
@@ -63,7 +63,7 @@ static void retire(struct vb_cq *cq, const struct pm_cqe *e, const uint8_t *data
         if (len)
             vb_scatter(sge, num, data, len);
         if (__builtin_expect(e->status != IBV_WC_SUCCESS, 0))
-            vb_unkind_fill(c, sge, num);
+            vb_unkind_failed(c, sge, num);
         consume(cq);
         atomic_store_explicit(&qp->rq.head, e->slot + 1, memory_order_release);
     }

@@ -143,7 +143,7 @@ static int put_recv(struct vb_qp *qp, uint32_t next, const struct ibv_recv_wr *w
     if (wr->num_sge)
         memcpy(w + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
     if (__builtin_expect(qp->unkind, 0))
-        vb_unkind_posted(vb_ctx(qp->qp.context), w);
+        vb_unkind_posted(qp, w, next);
     return 0;
 }
 

@@ -31,7 +31,7 @@ static int put(struct vb_context *c, struct vb_srq *srq, const struct ibv_recv_w
         memcpy(r->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
         memcpy(w + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
         if (__builtin_expect(c->caps.unkind, 0))
-            vb_unkind_fill(c, r->sge, r->num_sge);
+            vb_unkind_srq_posted(srq, wqe_index);
     }
     srq->tail++;
     srq->outstanding++;

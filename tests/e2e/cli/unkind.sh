@@ -13,7 +13,7 @@ run() # OPTION... -- COMMAND...: its output; the exit code in $code
     code=$?
 }
 
-for kind in placement completions events polls buffers rnr acks; do
+for kind in placement visibility completions events polls buffers rnr acks; do
     run "$program" $kind wrong
     is "$kind, wrong, but the device is kind" "$code $out" "0 all is well"
     for seed in 1 2 3; do

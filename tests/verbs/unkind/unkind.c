@@ -78,6 +78,92 @@ static const char *placement(void)
     return NULL;
 }
 
+/* --- another process --- */
+
+struct peer { /* what one end tells the other */
+    uint32_t qpn, rkey;
+    uint64_t addr;
+};
+
+static void tell(int fd, const void *what, size_t len)
+{
+    need(write(fd, what, len) == (ssize_t)len);
+}
+
+static void hear(int fd, void *what, size_t len)
+{
+    need(read(fd, what, len) == (ssize_t)len);
+}
+
+/* Connects qp[0] with that of the process at the other end of the pipes. */
+static struct peer meet(int from, int to)
+{
+    struct peer own = {p.qp[0]->qp_num, p.mr->rkey, (uintptr_t)p.buf}, other;
+    need(vt_to_init(p.qp[0]) == 0);
+    tell(to, &own, sizeof(own));
+    hear(from, &other, sizeof(other));
+    need(vt_to_rtr(p.qp[0], other.qpn) == 0 && vt_to_rts(p.qp[0]) == 0);
+    return other;
+}
+
+/* Writes data, waits for the completion, and then writes a flag. Then waits for the other process. */
+static void write_flags(int from, int to)
+{
+    struct peer target = meet(from, to);
+    for (int round = 1; round <= ROUNDS; round++) {
+        char value = (char)(round % 100 + 1), go;
+        hear(from, &go, 1);
+        for (int flag = 0; flag < 2; flag++) {
+            struct ibv_sge s = vt_sge(&p, AT_SOURCE, flag ? 8 : 1024);
+            struct ibv_send_wr wr = {.sg_list = &s,
+                                     .num_sge = 1,
+                                     .opcode = flag && !wrong ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+                                     .send_flags = IBV_SEND_SIGNALED,
+                                     .wr.rdma = {target.addr + AT_TARGET + (flag ? 8192 : 0), target.rkey}},
+                               *bad;
+            fill(AT_SOURCE, value, s.length);
+            need(ibv_post_send(p.qp[0], &wr, &bad) == 0 && take(p.scq).status == IBV_WC_SUCCESS);
+        }
+    }
+    exit(0);
+}
+
+static void make(void)
+{
+    struct ibv_context *ctx = vt_open();
+    need(ctx);
+    vt_pair_make(&p, ctx, NULL);
+}
+
+/* Wrong: the flag is there, so the data are, which were acknowledged before the flag was written. */
+static const char *visibility(void)
+{
+    int to[2], from[2];
+    need(pipe(to) == 0 && pipe(from) == 0);
+    if (fork() == 0) {
+        close(to[1]); /* so that this process ends with the other one */
+        close(from[0]);
+        make();
+        write_flags(to[0], from[1]);
+    }
+    close(to[0]);
+    close(from[1]);
+    make();
+    meet(from[0], to[1]);
+    for (int round = 1; round <= ROUNDS; round++) {
+        char value = (char)(round % 100 + 1);
+        need(wrong || vt_recv(&p, 0, 1, 0, 0) == 0);
+        tell(to[1], "g", 1);
+        if (wrong)
+            await_byte(AT_TARGET + 8192, value);
+        else
+            need(take(p.rcq).status == IBV_WC_SUCCESS);
+        if (differs(AT_TARGET, value, 1024) >= 0)
+            return "the flag is there, but not what was written and acknowledged before";
+    }
+    return NULL;
+}
+
 /* Wrong: a request completes before those that were posted to another queue pair after its message came. */
 static const char *completions(void)
 {
@@ -225,8 +311,13 @@ static const struct {
     const char *kind;
     const char *(*run)(void); /* what was wrong; NULL: nothing */
 } programs[] = {
-    {"placement", placement}, {"completions", completions}, {"events", events},
-    {"polls", polls},         {"buffers", buffers},         {"rnr", rnr},
+    {"placement", placement},
+    {"visibility", visibility},
+    {"completions", completions},
+    {"events", events},
+    {"polls", polls},
+    {"buffers", buffers},
+    {"rnr", rnr},
     {"acks", acks},
 };
 
@@ -234,17 +325,16 @@ int main(int argc, char **argv)
 {
     need(argc == 3);
     wrong = strcmp(argv[2], "wrong") == 0;
-    struct ibv_context *ctx = vt_open();
-    need(ctx);
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
         if (strcmp(programs[i].kind, argv[1]) != 0)
             continue;
-        vt_pair_make(&p, ctx, NULL);
-        if (programs[i].run != rnr)
+        if (programs[i].run != visibility) /* it makes its own in two processes */
+            make();
+        if (programs[i].run != visibility && programs[i].run != rnr)
             vt_connect(&p);
-        for (int q = 0; q < 2; q++) /* unkind or not, this is what the application is promised */
-            need(ibv_query_qp_data_in_order(p.qp[q], IBV_WR_RDMA_WRITE, 0) == 0);
         const char *what = programs[i].run();
+        for (int q = 0; q < 2; q++) /* unkind or not: no order is promised */
+            need(ibv_query_qp_data_in_order(p.qp[q], IBV_WR_RDMA_WRITE, 0) == 0);
         printf("%s\n", what ? what : "all is well");
         return what ? 1 : 0;
     }

@@ -27,7 +27,7 @@ static void start(void)
     data = calloc(1, SIZE);
     unkind_init(&unkind, UNKIND_PLACEMENT, 3);
     cr_assert_eq(mem_backend_init(&m, NULL), 0);
-    cr_assert_eq(mem_backend_be_unkind(&m, &unkind), 0);
+    cr_assert_eq(mem_backend_be_unkind(&m, &unkind, NULL), 0);
     client_mem_init(&s, 0, getpid(), fds, true, MEMORY_AUTO, (uintptr_t)&probe, probe);
     cr_assert_eq(mem_backend_add(&m, &s), 0);
 }
@@ -72,7 +72,7 @@ Test(placement, all_bytes_come, .init = start, .fini = finish)
             cr_assert_eq(mem_backend_ops.write(&m, 17 + i % 2, &to, 1, src, len), 0);
             memcpy(expected + at, src, len);
         }
-        mem_backend_place(&m);
+        mem_backend_place(&m, 1);
         cr_assert_arr_eq(area, expected, SIZE, "round %u", round);
     }
     cr_assert_gt(unkind.counters.unkind_placements, 50);
@@ -105,7 +105,7 @@ Test(placement, the_last_byte_is_not_the_last, .init = start, .fini = finish)
         memset(area, 0, SIZE);
         atomic_store(&state, 1);
         put(0, 4096);
-        mem_backend_place(&m);
+        mem_backend_place(&m, 1);
         seen += atomic_exchange(&state, 0) == 2;
     }
     atomic_store(&state, 3);
@@ -118,7 +118,7 @@ Test(placement, aligned_words_come_whole, .init = start, .fini = finish)
     memset(data, 1, SIZE);
     for (unsigned i = 0; i < 100; i++)
         put(64, 8);
-    mem_backend_place(&m);
+    mem_backend_place(&m, 1);
     cr_assert_eq(unkind.counters.unkind_placements, 0, "writes of the same word keep their order, in one piece");
 }
 
@@ -129,7 +129,7 @@ Test(placement, memory_that_is_gone_is_reported, .init = start, .fini = finish)
 
     cr_assert_eq(mem_backend_ops.write(&m, 17, &to, 1, data, 4096), 0);
     put(0, 512);
-    mem_backend_place(&m);
+    mem_backend_place(&m, 1);
     cr_assert(mem_backend_pop_fault(&m, &fault));
     cr_assert_eq(fault.qpn, 17);
     cr_assert(!fault.unmapped);
