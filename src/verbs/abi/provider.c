@@ -6,12 +6,15 @@
 
 #include "src/verbs/base/api.h"
 #include "src/verbs/datapath/bind.h"
-#include "src/verbs/datapath/poll.h"
+#include "src/verbs/device/query.h"
 #include "src/verbs/memory/mw.h"
 
 static bool owns(const struct ibv_context *context)
 {
-    return context->ops.poll_cq == vb_poll_cq;
+    /* Not one of the data path: the checker of programs puts its own there. */
+    const struct verbs_context *v = verbs_get_ctx((struct ibv_context *)context);
+
+    return v && v->query_rt_values == vb_query_rt_values;
 }
 
 static void query_caps(struct ibv_context *context, struct pumice_ncm_caps *caps)

@@ -115,8 +115,9 @@ is "rules of the example" "$(grep -oE '^  [a-z-]+: ' <<<"$out" | sort -u | wc -l
 hasnt "places of the example" "$out" "no debug information"
 is "it ends well" "$("$pumice" run --check "$BUILD/examples/bugs" 2>/dev/null)" "all messages arrived"
 
-# Programs for which a call fails, whose memory is gone, that look at errno, or whose threads are cancelled: as without the checker.
-for program in completion/test_cq memory/test_unmapped memory/test_hugepage life/test_cancel shim/test_libc_next; do
+# Programs for which a call fails, whose memory is gone, that look at errno, whose threads are cancelled,
+# or that use libpumice.so: as without the checker.
+for program in completion/test_cq memory/test_unmapped memory/test_hugepage life/test_cancel shim/test_libc_next layout/test_layout_uses; do
     out=$(timeout 60 "$pumice" run --check "$BUILD/tests/verbs/$program" 2>/dev/null)
     [[ $? = @(0|77) ]] || fail "$program: $(grep -v '^ok' <<<"$out" | head -3)"
 done
