@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pcap/cm_text.h"
+#include "pcap/sack_text.h"
 
 #define QP "QP 0x"
 #define QP_DIGITS 6
@@ -49,6 +50,12 @@ void note_format(const struct note *n, char text[NOTE_MAX])
         char what[CM_TEXT_MAX];
 
         cm_text(n->mad, what);
+        add(text, "%s%s", text[0] ? ", " : "", what);
+    }
+    if (n->sack) {
+        char what[SACK_TEXT_MAX];
+
+        sack_text(n->sack, what);
         add(text, "%s%s", text[0] ? ", " : "", what);
     }
     if (n->retransmit)

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct sack;
+
 #define NOTE_MAX 512 /* bytes of the text with its end */
 #define NOTE_COMM 16 /* bytes of the process's name, as in Linux (TASK_COMM_LEN) */
 
@@ -33,6 +35,7 @@ struct note {
     uint8_t faults; /* set of enum note_fault */
     /* The MAD in the packet, MAD_LEN bytes, which the comment describes; NULL: none. note_parse does not set it. */
     const uint8_t *mad;
+    const struct sack *sack; /* the SACK in the packet, the same */
 };
 
 /* Writes the comment. It is "" if nothing is known. */

@@ -53,6 +53,7 @@ struct settings {
     int cnp_dscp;
     /* Packets are sent as ECN-capable, and senders slow down after a CNP. */
     bool ecn;
+    bool selective; /* packets are kept and sent again alone, between devices that both do so */
     bool e2e_credits; /* senders wait until their peers have receive requests */
     enum gso_mode gso;
     enum memory_mode memory;

@@ -61,6 +61,7 @@ static void configure_engine(struct device *d)
     c->active_mtu = d->active_mtu;
     c->ecn = s->ecn;
     c->e2e_credits = s->e2e_credits;
+    c->selective = s->selective;
     if (s->window_pkts)
         c->window_pkts = s->window_pkts;
     c->max_resends = s->max_resends;

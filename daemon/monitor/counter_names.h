@@ -46,7 +46,8 @@
     X(ack, e->acks_sent, "ACKs")                                                                                       \
     X(nak, e->sent_naks, "NAKs")                                                                                       \
     X(cnp, e->np_cnp_sent, "congestion notifications")                                                                 \
-    X(probe, e->flow_probes_sent + e->flow_answers_sent, "probes of other Pumice devices, and answers to them")        \
+    X(probe, e->flow_probes_sent + e->flow_answers_sent + e->sacks_sent,                                               \
+      "probes between Pumice devices, answers, SACKs")                                                                 \
     X(mad, e->gsi_mads_sent, "management datagrams of QP 1")                                                           \
     X(response, e->sent_responses, "responses to READs and atomics")                                                   \
     X(retransmission, e->fast_retrans + e->probe_retrans + e->timeout_retrans + e->rnr_retrans,                        \

@@ -189,6 +189,7 @@ static void add_head(struct status_job *c)
     unkind_text(d->unkind.kinds, kinds);
     json_object_set_new(o, "unkind", json_string(kinds));
     json_object_set_new(o, "e2e_credits", json_string(d->config.e2e_credits ? "on" : "off"));
+    json_object_set_new(o, "selective", json_string(d->config.selective ? "on" : "off"));
     json_object_set_new(o, "peers", peers_json(&d->peers));
     json_object_set_new(o, "rcvbuf", json_number(d->udp.rcvbuf));
     json_object_set_new(o, "sndbuf", json_number(d->udp.sndbuf));

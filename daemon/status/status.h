@@ -7,7 +7,7 @@
  *
  * DEVICE: name, answers (false: the device's thread is stuck, and only the name is known), usage (see usage_status.h),
  *     address, gid, guid, netdev, profile (its name), port ("active", "down"), mtu (payload bytes),
- *     gso, loopback, ecn, e2e_credits, rcvbuf, sndbuf, peer_window (bytes), window_pkts, max_resends, ack_delay_us, min_timeout_us,
+ *     gso, loopback, ecn, e2e_credits, selective, rcvbuf, sndbuf, peer_window (bytes), window_pkts, max_resends, ack_delay_us, min_timeout_us,
  *     counters: { name: number } (engine, I/O and faults together),
  *     tx_classes: { class: packets sent }, hw_counters, mlx5_counters, port_counters, usnic_counters (the same under
  *     other systems' names, counter_names.h),

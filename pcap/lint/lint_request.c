@@ -332,12 +332,25 @@ static void replace_damaged(struct lint *l, struct flow *flow, uint32_t number, 
         insert(l, flow, number, psn);
 }
 
+/* While the path MTU is not known, a READ may take any number of the PSNs behind it. A request of one of these PSNs is part of
+ * the READ if it asks for a part of its memory. Otherwise it is a request that was missing, and is sent again alone. */
+static bool is_part_of(const struct lint *l, const struct request *s, const struct record *r, uint64_t psn)
+{
+    const struct record *first = &l->recs[s->record];
+
+    if (s->span || psn == s->psn || (r->flags | first->flags) & RECORD_UNUSABLE)
+        return true;
+    return is_read(r) && r->va >= first->va && r->va + r->dmalen <= first->va + first->dmalen;
+}
+
 /* Judges a request whose PSN is not new. */
 static void judge_old(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
 {
     const struct record *r = &l->recs[number];
     struct request *s = lint_find_request(flow, psn);
 
+    if (s && !s->damaged && !is_part_of(l, s, r, psn))
+        s = NULL;
     if (s && s->damaged && s->psn == psn && !(r->flags & RECORD_DAMAGED)) {
         replace_damaged(l, flow, number, (size_t)(s - flow->requests));
     } else if (s && !s->damaged) {

@@ -20,6 +20,7 @@ local here = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or ""
 local wire = dofile(here .. "pumice_wire.lua")
 local track = dofile(here .. "pumice_track.lua")
 local cm = dofile(here .. "pumice_cm.lua")
+local sack = dofile(here .. "pumice_sack.lua")
 
 local pumice = Proto("pumice", "Pumice RoCEv2")
 
@@ -88,6 +89,9 @@ local F = {
 }
 for name, field in pairs(cm.fields) do
     F["cm_" .. name] = field
+end
+for name, field in pairs(sack.fields) do
+    F["sack_" .. name] = field
 end
 pumice.fields = F
 
@@ -472,6 +476,7 @@ local function dissect(tvb, pinfo, tree, ports)
         pinfo.cols.info:append(show_answer(tvb, root, p))
     end
     cm.show(tvb, root, pumice, p)
+    sack.show(tvb, pinfo, root, pumice, p)
     show_tmh(tvb, pinfo, root, p, rec)
     show_rendezvous(root, pinfo, rec)
     show_read(root, rec)

@@ -172,8 +172,9 @@ static void report_row(const char *name, uint8_t opcode, bool selective, uint32_
     *calm = loss == 0 ? rate : *calm;
     printf("%-6s %-10s %4.1f %% %8.0f %8.2f %10llu %7llu %9llu %7llu %9llu\n", name,
            selective ? "selective" : "go-back-N", loss / 10.0, rate, *calm > 0 ? rate / *calm : 0,
-           (unsigned long long)c.sent_pkts, (unsigned long long)c.fast_retrans, (unsigned long long)c.selective_retrans,
-           (unsigned long long)c.probe_retrans, (unsigned long long)c.timeout_retrans);
+           (unsigned long long)c.sent_pkts, (unsigned long long)(c.fast_retrans - c.selective_retrans),
+           (unsigned long long)c.selective_retrans, (unsigned long long)c.probe_retrans,
+           (unsigned long long)c.timeout_retrans);
 }
 
 void goodput_report(void)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "wire/pumice/sack.h"
 
+#include "wire/bth.h"
 #include "wire/bytes.h"
 #include "wire/pkt.h"
+#include "wire/pumice/probe.h"
 
 #define MAGIC 0x504d4353u /* "PMCS" */
 #define VERSION 1u
@@ -53,6 +55,19 @@ bool sack_decode(const uint8_t *payload, uint32_t len, struct sack *out)
         return false;
     span = (out->end - out->expected) & PSN_MASK;
     return span <= SPAN_MOST && get_gaps(p, span, out);
+}
+
+bool sack_of_packet(const uint8_t *pkt, size_t len, struct sack *out)
+{
+    const uint8_t *payload = pkt + BTH_LEN + DETH_LEN;
+    uint32_t qkey, used;
+
+    if (len < BTH_LEN + DETH_LEN + SACK_HEAD || bth_opcode(pkt) != (OP_SERVICE_UD | OP_SEND_ONLY) ||
+        bth_dest_qpn(pkt) != PROBE_QPN)
+        return false;
+    get_be32(pkt + BTH_LEN, &qkey);
+    used = SACK_HEAD + payload[5] * SACK_GAP; /* pad and ICRC follow */
+    return qkey == PROBE_QKEY && len - BTH_LEN - DETH_LEN >= used && sack_decode(payload, used, out);
 }
 
 void sack_encode(const struct sack *s, uint8_t *dst)

@@ -19,6 +19,7 @@
 #define PUMICE_WIRE_PUMICE_SACK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SACK_GAPS_MOST 32u /* so that a SACK fits into the smallest path MTU, 256 bytes */
@@ -39,6 +40,8 @@ struct sack {
 
 /* Returns false if the payload is no SACK, has another version or a wrong length, or breaks a rule above. */
 bool sack_decode(const uint8_t *payload, uint32_t len, struct sack *out);
+/* The SACK in the packet pkt[0 … len), which begins with the BTH. False: it has none. The ICRC need not be there. */
+bool sack_of_packet(const uint8_t *pkt, size_t len, struct sack *out);
 /* Bytes of the payload. */
 static inline uint32_t sack_len(const struct sack *s)
 {

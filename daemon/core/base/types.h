@@ -385,8 +385,8 @@ struct check {
     X(credit_asks, "messages sent without a credit after such a wait")                                                 \
     X(credit_acks_sent, "ACKs sent because receive requests were posted (e2e-credits)")                                \
     X(credit_acks_rcvd, "ACKs received that told of new receive requests (e2e-credits)")                               \
-    X(fast_retrans, "packets sent again after a sequence NAK or a gap in READ responses")                              \
-    X(selective_retrans, "packets sent again alone, after a selective acknowledgement")                                \
+    X(fast_retrans, "packets sent again after a sequence NAK, a SACK or a gap in READ responses")                      \
+    X(selective_retrans, "those of them that were sent again alone, after a selective acknowledgement")                \
     X(probe_retrans, "packets sent again by the tail probe")                                                           \
     X(timeout_retrans, "packets sent again after the QP's timeout")                                                    \
     X(rnr_retrans, "packets sent again after an RNR NAK")                                                              \

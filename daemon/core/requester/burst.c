@@ -136,6 +136,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
             COUNT(qp, fast_retrans);
             break;
         case RETRANS_SELECTIVE:
+            COUNT(qp, fast_retrans);
             COUNT(qp, selective_retrans);
             break;
         case RETRANS_PROBE:

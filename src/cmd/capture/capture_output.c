@@ -13,6 +13,7 @@
 #include "pumice/version.h"
 #include "src/cmd/common/cmd.h"
 #include "wire/mad.h"
+#include "wire/pumice/sack.h"
 
 #define ROCE_UDP_PORT 4791
 #define PACKET_MAX 65536u
@@ -126,6 +127,7 @@ static uint8_t faults_of(uint32_t flags)
 /* packet: r->len bytes. */
 static void comment(const struct pm_capture_record *r, const uint8_t *packet, char *out)
 {
+    struct sack sack;
     struct note n = {.qpn = r->qpn,
                      .pid = r->pid,
                      .has_wr = (r->flags & PM_RECORD_WR) != 0,
@@ -134,7 +136,8 @@ static void comment(const struct pm_capture_record *r, const uint8_t *packet, ch
                      .inside = (r->flags & PM_RECORD_INSIDE) != 0,
                      .before = (r->flags & PM_RECORD_BEFORE) != 0,
                      .faults = faults_of(r->flags),
-                     .mad = mad_of_packet(packet, r->len)};
+                     .mad = mad_of_packet(packet, r->len),
+                     .sack = sack_of_packet(packet, r->len, &sack) ? &sack : NULL};
 
     memcpy(n.comm, r->comm, sizeof(n.comm));
     note_format(&n, out);

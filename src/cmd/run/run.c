@@ -50,6 +50,7 @@ enum key {
     KEY_GSO,
     KEY_ECN,
     KEY_E2E_CREDITS,
+    KEY_SELECTIVE,
     KEY_PROFILE,
     KEY_TM_PROFILE,
     KEY_CONFIG,
@@ -113,6 +114,8 @@ static const struct argp_option options[] = {
      "Whether congested routers, and the fault ce=P, may mark packets so that senders slow down", 3},
     {"e2e-credits", KEY_E2E_CREDITS, "on|off", 0,
      "Whether senders wait until their peers have receive requests, instead of being refused (RNR NAK)", 3},
+    {"selective", KEY_SELECTIVE, "on|off", 0,
+     "Whether daemons send only what was lost again, instead of everything behind it, too", 3},
     {"cpus", KEY_CPUS, "any|spread", 0,
      "Processors of the daemons; spread: bind each daemon to one, if there are several hosts and few processors", 3},
     {"profile", KEY_PROFILE, "NAME", 0,
@@ -228,6 +231,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_GSO:
     case KEY_ECN:
     case KEY_E2E_CREDITS:
+    case KEY_SELECTIVE:
     case KEY_PROFILE:
     case KEY_TM_PROFILE:
     case KEY_LOG_LEVEL:

@@ -13,7 +13,8 @@ fields="bth.name flow.peer_qp xrceth.srqn feth.plt feth.sel reth.va reth.r_key r
     atomiceth.cmpdt aeth.syndrome aeth.msn atomicacketh.origremdt cnp payload icrc.status analysis.repeats analysis.gap
     analysis.acks analysis.acked_in read.request_in read.first_in read.done_in read.time_us msg.fragment msg.packets
     msg.reassembled_in msg.length tmh.opcode tmh.reserved tmh.app_ctx tmh.tag rvh.va rvh.rkey rvh.len tm.data tm.request_in
-    tm.read_in tm.data_in tm.fin_in tm.time_to_read_us tm.time_to_data_us tm.time_to_fin_us"
+    tm.read_in tm.data_in tm.fin_in tm.time_to_read_us tm.time_to_data_us tm.time_to_fin_us sack.requester sack.responder sack.expected sack.end
+    sack.missing"
 show()
 {
     local f args=()

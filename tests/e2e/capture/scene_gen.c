@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "tests/e2e/capture/scene.h"
+#include "wire/pumice/probe.h"
+#include "wire/pumice/sack.h"
 
 #define VA 0x7f0012340000u
 #define RKEY 0x1234abcdu
@@ -152,6 +154,36 @@ static void retransmission(struct scene *s)
     scene_send(s, "send.only.again", A, NULL, 4);
 }
 
+/* Two packets of a WRITE are lost. The receiver reports them, and the sender sends only these again. */
+static void selective(struct scene *s)
+{
+    struct pkt p = {.opcode = OP_SERVICE_UD | OP_SEND_ONLY,
+                    .dest_qpn = PROBE_QPN,
+                    .deth = {.qkey = PROBE_QKEY, .src_qpn = PROBE_QPN}};
+    struct sack report = {.requester = SCENE_QPN_A, .responder = SCENE_QPN_B, .gaps = 2};
+    uint8_t payload[SACK_LEN_MOST];
+    uint32_t first = scene_request_of(s, "write.first", A, OP_WRITE_FIRST,
+                                      (struct pkt){.reth = {VA, RKEY, 5 * SCENE_MTU}}, NULL, SCENE_MTU);
+
+    s->psn[A]++;
+    scene_request(s, "write.middle", A, OP_WRITE_MIDDLE, NULL, SCENE_MTU);
+    s->psn[A]++;
+    scene_request(s, "write.last", A, OP_WRITE_LAST, NULL, SCENE_MTU);
+    report.expected = p.psn = first + 1;
+    report.end = first + 5;
+    report.gap[0] = (struct sack_gap){first + 1, first + 2};
+    report.gap[1] = (struct sack_gap){first + 3, first + 4};
+    sack_encode(&report, payload);
+    scene_put(s, "sack", B, p, payload, sack_len(&report));
+    s->psn[A] = first + 1;
+    scene_request(s, "write.again", A, OP_WRITE_MIDDLE, NULL, SCENE_MTU);
+    s->psn[A] = first + 3;
+    scene_request(s, "write.again", A, OP_WRITE_MIDDLE, NULL, SCENE_MTU);
+    s->psn[A] = first + 5;
+    scene_done(s, B);
+    scene_ack(s, "ack", B, first + 4, AETH_NO_CREDITS);
+}
+
 static void flip(struct scene_draft *d)
 {
     d->icrc_flip = 0x10;
@@ -224,6 +256,7 @@ static const struct {
     {"atomic_write", atomic_write},
     {"flush", flush},
     {"retransmission", retransmission},
+    {"selective", selective},
     {"icrc", icrc},
     {"twins", twins},
     {"reused", reused},

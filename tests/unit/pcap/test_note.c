@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "pcap/note.h"
+#include "wire/pumice/sack.h"
 
 static struct note note(uint32_t qpn, const char *comm)
 {
@@ -50,6 +51,25 @@ Test(note, text)
     memset(&n, 0, sizeof(n));
     note_format(&n, text);
     cr_assert_str_empty(text);
+}
+
+Test(note, selective_acknowledgements)
+{
+    struct sack s = {.requester = 0x12, .expected = 0xffffff, .end = 9, .gaps = 1, .gap = {{0xffffff, 0}}};
+    struct note n = {.sack = &s};
+    char text[NOTE_MAX];
+
+    note_format(&n, text);
+    cr_expect_str_eq(text, "SACK for QP 0x000012: PSN 16777215 missing before 9");
+    s.gaps = 2;
+    s.gap[1] = (struct sack_gap){3, 6};
+    note_format(&n, text);
+    cr_expect_str_eq(text, "SACK for QP 0x000012: PSNs 16777215, 3 ... 5 missing before 9");
+    s.gaps = SACK_GAPS_MOST;
+    for (uint32_t i = 0; i < s.gaps; i++)
+        s.gap[i] = (struct sack_gap){0xfff000 + 9 * i, 0xfff002 + 9 * i};
+    note_format(&n, text);
+    cr_expect_not_null(strstr(text, "16773165 ... 16773166 and 26 more gaps missing before 9"), "%s", text);
 }
 
 Test(note, other_comments_are_no_notes)

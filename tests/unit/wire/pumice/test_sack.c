@@ -74,6 +74,24 @@ Test(sack, packets_that_are_no_sacks)
     cr_expect(sack_decode(bytes, 36, &got), "reserved bytes are ignored");
 }
 
+Test(sack, the_sack_in_a_packet)
+{
+    uint8_t bytes[12 + 8 + 36 + 4] = {0x64, 0, 0xff, 0xff, 0, 0, 0, 2, 0, 0, 0, 0, 0x80, 0x50, 0x4d, 0x43, 0, 0, 0, 2};
+    struct sack got;
+    sack_encode(&full, bytes + 20);
+    cr_assert(sack_of_packet(bytes, sizeof bytes, &got));
+    cr_expect_eq(got.requester, full.requester);
+    cr_expect(sack_of_packet(bytes, sizeof bytes - 4, &got), "without the ICRC");
+    for (size_t len = 0; len < sizeof bytes - 4; len++)
+        cr_expect_not(sack_of_packet(bytes, len, &got), "cut short: %zu", len);
+    for (unsigned i = 0; i < 20; i++) { /* opcode, destination QP, Q_Key */
+        bool matters = i == 0 || (i >= 5 && i < 8) || (i >= 12 && i < 16);
+        bytes[i] ^= 0x11;
+        cr_expect_neq(sack_of_packet(bytes, sizeof bytes, &got), matters, "byte %u", i);
+        bytes[i] ^= 0x11;
+    }
+}
+
 static bool is_valid(uint32_t end, uint32_t start1, uint32_t end1, uint32_t start2, uint32_t end2)
 {
     struct sack s = {.expected = 100, .end = end, .gaps = 2, .gap = {{start1, end1}, {start2, end2}}}, got;
