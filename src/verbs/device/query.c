@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "src/verbs/base/verbs_v65.h"
-#include "src/verbs/memory/dm.h"
 #include "src/verbs/session/call.h"
 
 #define DEFAULT_PKEY 0xffff

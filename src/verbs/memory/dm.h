@@ -12,7 +12,6 @@
 
 #include "src/verbs/base/api.h"
 
-#define VB_MAX_DM ((size_t)1 << 20) /* bytes of device memory that a context may have */
 struct vb_dm {
     struct ibv_dm dm;
     uint8_t *base;
