@@ -149,6 +149,9 @@ $(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c src
 $(BUILD)/tests/unit/cmd/test_diagnose_cm: $(call obj,src/cmd/inspect/diagnose_cm.c)
 $(BUILD)/tests/unit/cmd/test_table: $(call obj,src/cmd/common/cmd.c src/cmd/common/columns.c src/cmd/inspect/table.c)
 $(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
+RECORDING := $(call obj,src/cmd/common/cmd.c src/cmd/recording/decision_text.c src/cmd/recording/recording.c)
+$(BUILD)/tests/unit/cmd/test_recording: $(RECORDING)
+$(BUILD)/tests/unit/cmd/test_ddmin: $(call obj,src/cmd/replay/ddmin.c)
 # Modules of the checker.
 $(BUILD)/tests/unit/check/test_request: $(call obj,src/check/objects/request.c src/check/objects/fingerprint.c src/check/objects/guard.c src/check/objects/lent.c src/check/base/next.c)
 $(BUILD)/tests/unit/check/test_lent: $(call obj,src/check/objects/lent.c)

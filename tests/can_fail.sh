@@ -94,6 +94,10 @@ fault UNKIND_RNR e2e/cli unkind daemon/objects/qp/qp_ring.c 'q->recv_was_late = 
 fault UNKIND_BUFFERS e2e/cli unkind src/verbs/unkind/recv_buffers.c 'if (!p || !s->length)' 'if (p || !s->length)'
 fault UNKIND_EVENT e2e/cli unkind daemon/objects/cq.c 'if (draw % 2)' 'if (draw % 2 == 7)'
 
+# --- recordings
+fault DECISIONS e2e/cli replay daemon/loop/decision_memory.c 'named && decisions_find(&d->decisions, &p, newest, &planned)' 'false'
+fault SHRINK unit/cmd test_ddmin src/cmd/replay/ddmin.c 'result = try_parts(s, parts, true);' ';'
+
 # --- the checker of programs
 fault CHECK_TRACE unit/check test_trace src/check/base/trace.c 'if (*r->slot[i] != r->trace->at[i])' 'if (false)'
 fault CHECK_PAIRS unit/check test_pairs src/cmd/check/pairs.c 'if (a->sq_psn != b->rq_psn)' 'if (false)'

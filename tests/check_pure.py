@@ -26,14 +26,14 @@ include/pumice
 daemon/core/base daemon/core/cm daemon/core/memory daemon/core/path daemon/core/tm daemon/core/qp daemon/core/selective daemon/core/requester
 daemon/core/responder daemon/core/control daemon/core
 pcap pcap/lint pcap/trace pcap/picture
-daemon/base daemon/threads daemon/sandbox daemon/fault daemon/netem daemon/net daemon/client_mem daemon/profile daemon/device daemon/session daemon/objects daemon/objects/srq daemon/objects/qp
+daemon/base daemon/threads daemon/sandbox daemon/fault daemon/netem daemon/net daemon/replay daemon/client_mem daemon/profile daemon/device daemon/session daemon/objects daemon/objects/srq daemon/objects/qp
 daemon/monitor daemon/status daemon/loop daemon/control daemon/cm/host daemon/cm/command daemon/cm
 daemon/server daemon
 src/verbs/base src/verbs/session src/verbs/cm src/verbs/shim src/verbs/memory src/verbs/device src/verbs/objects src/verbs/unkind src/verbs/datapath
 src/verbs/control src/verbs/abi
 src/dv
 src/check/base src/check/objects src/check/connect src/check/requests src/check/verbs src/check
-src/cmd/common src/cmd/lab src/cmd/inspect src/cmd/rdma src/cmd/net src/cmd/capture src/cmd/check src/cmd/run src/cmd
+src/cmd/common src/cmd/lab src/cmd/inspect src/cmd/rdma src/cmd/net src/cmd/capture src/cmd/check src/cmd/recording src/cmd/run src/cmd/replay src/cmd
 """.split()
 
 # Which parts of the product a part may use, itself apart. The part of a folder is the longest name that it begins with.

@@ -42,7 +42,10 @@ void device_describe(const struct device *d, struct pm_device_desc *desc)
 
 void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed, uint64_t start)
 {
-    fault_init(&d->fault, spec, seed, start, clock_ns());
+    struct fault_spec kept = *spec;
+
+    decisions_filter(&d->decisions, &kept);
+    fault_init(&d->fault, &kept, seed, start, clock_ns());
 }
 
 void device_set_peers(struct device *d, const struct peer_list *peers)

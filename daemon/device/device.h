@@ -36,6 +36,7 @@
 #include "daemon/net/udp.h"
 #include "daemon/netem/delay_queue.h"
 #include "daemon/netem/netem.h"
+#include "daemon/replay/decisions.h"
 
 struct quota;
 struct session;
@@ -94,6 +95,8 @@ struct device {
     struct fault fault;
     struct unkind unkind;
     struct completion_delay *completion_delay; /* NULL: completions are not held back */
+    struct decisions decisions; /* of a recording, see loop/decision_memory.h */
+    struct guarded *decisions_guard; /* of their memory */
     struct delay_queue delay_queue;
     const struct netem *netem; /* the emulated network; NULL: none */
     uint64_t net_hops; /* links that packets have passed */
@@ -124,6 +127,7 @@ struct device {
     unsigned num_groups;
     uint32_t next_group; /* number of the next group */
     struct handles targets; /* XRC target queue pairs, by QP number */
+    uint32_t created_targets; /* so far */
 
     struct cq_list dirty_cqs; /* have new entries that the client was not notified of yet */
     struct cq_list held_cqs; /* have an event that moderation delays */

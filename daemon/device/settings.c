@@ -22,7 +22,7 @@ void settings_init(struct settings *s)
     s->rcvbuf = 4u << 20;
     s->max_resends = 16;
     s->selective = true;
-    s->ready_fd = -1;
+    s->decisions_fd = s->ready_fd = -1;
     log_levels_parse("warn", &s->log_levels);
 }
 

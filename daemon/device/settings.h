@@ -80,6 +80,7 @@ struct settings {
     unsigned cpus; /* 0: any processor */
     uint32_t idle_us; /* time without work before the loop sleeps */
     uint32_t rcvbuf; /* bytes to ask for with SO_RCVBUF and SO_SNDBUF */
+    int decisions_fd; /* memory with the decisions about packets (loop/decision_memory.h); -1: none */
     int ready_fd; /* receives the line "ready" when the daemon is ready; -1: none */
     struct peer_list peers; /* addresses that packets may come from */
     struct log_levels log_levels; /* of the lines on standard error */

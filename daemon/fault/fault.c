@@ -156,11 +156,11 @@ static void strike(struct fault *f, const struct fault_rule *r, const struct fau
     if (strikes(hash, DRAW_CORRUPT, r->corrupt)) {
         f->counters.fault_corrupted++;
         v->action = FAULT_CORRUPT;
-        v->random = fault_mix(hash ^ DRAW_BIT);
+        v->random = fault_mix(hash ^ DRAW_BIT) & INT64_MAX;
     } else if (strikes(hash, DRAW_TRUNCATE, r->truncate)) {
         f->counters.fault_truncated++;
         v->action = FAULT_TRUNCATE;
-        v->random = fault_mix(hash ^ DRAW_LENGTH);
+        v->random = fault_mix(hash ^ DRAW_LENGTH) & INT64_MAX;
     } else if (strikes(hash, DRAW_DUP, r->dup)) {
         f->counters.fault_duplicated++;
         v->action = FAULT_DUPLICATE;

@@ -114,7 +114,7 @@ struct fault_verdict {
     enum fault_action action;
     /* Send the packet this much later (with FAULT_DUPLICATE: both copies). 0: now. Not used with FAULT_DROP. */
     uint64_t delay_ns;
-    uint64_t random; /* for fault_corrupt and fault_truncated_len */
+    uint64_t random; /* for fault_corrupt and fault_truncated_len; at most INT64_MAX */
     bool ce; /* mark it with CE, in addition to any other fault */
 };
 

@@ -17,6 +17,7 @@
 #include "daemon/base/log.h"
 #include "daemon/device/gid_follow.h"
 #include "daemon/loop/completion_delay.h"
+#include "daemon/loop/decision_memory.h"
 #include "daemon/loop/loop.h"
 #include "daemon/loop/rx.h"
 #include "daemon/monitor/path_check.h"
@@ -187,6 +188,9 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     }
     if (fault_parse(s->fault, &spec, why, ERROR_TEXT_MAX) != 0)
         return -EINVAL;
+    if (decision_memory_open(d, why) != 0)
+        return -EINVAL;
+    decisions_filter(&d->decisions, &spec);
     uint64_t now = clock_ns();
     fault_init(&d->fault, &spec, s->seed, now, now);
     if (be_unkind(d) != 0) {
@@ -273,6 +277,7 @@ void device_fini(struct device *d)
     }
     delay_queue_fini(&d->delay_queue);
     completion_delay_free(d->completion_delay);
+    decision_memory_close(d);
     mem_backend_fini(&d->memory);
     ping_fini(d);
     peer_identity_fini(d);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/loop/decision_memory.h"
 #include "daemon/monitor/capture.h"
 #include "daemon/monitor/error_log.h"
 #include "daemon/monitor/peer_identity.h"
@@ -67,12 +68,14 @@ bool device_rx_withholds(struct device *d, const struct pkt *p)
                                  .psn = p->psn,
                                  .opcode = p->opcode};
 
+    if (decisions_on(&d->decisions))
+        return decision_memory_refuses(d, &fp, d->now);
     return fault_refuses(&d->fault, &fp, d->now);
 }
 
 static void give_to_engine(struct device *d, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
-    bool withhold = __builtin_expect(fault_receives(&d->fault), 0);
+    bool withhold = __builtin_expect(fault_receives(&d->fault) || d->decisions.receives, 0);
 
     if (withhold) {
         d->rx_meta = meta;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/loop/decision_memory.h"
 #include "daemon/loop/fault_watch.h"
 #include "daemon/loop/rx.h"
 #include "daemon/monitor/capture.h"
@@ -126,7 +127,7 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
 
 static bool delays_packets(const struct device *d)
 {
-    return fault_on(&d->fault) || unkind_is(&d->unkind, UNKIND_ACKS) || d->netem;
+    return fault_on(&d->fault) || decisions_on(&d->decisions) || unkind_is(&d->unkind, UNKIND_ACKS) || d->netem;
 }
 
 /* An unkind NIC may acknowledge late. NAKs are not late. */
@@ -204,10 +205,12 @@ static void decide(struct device *d, const struct tx_batch *b, unsigned i, uint6
         .src_qpn = b->pkt[i].src_qpn,
     };
 
-    if (fault_on(&d->fault)) {
+    if (fault_on(&d->fault) || decisions_on(&d->decisions))
         fault_pkt_read(&fp, p, b->pkt[i].len);
+    if (decisions_on(&d->decisions))
+        decision_memory_decide(d, &b->pkt[i], p, &fp, now, v);
+    else if (fault_on(&d->fault))
         fault_decide(&d->fault, &fp, now, v);
-    }
     v->delay_ns += ack_delay(d, p);
 }
 

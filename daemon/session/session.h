@@ -58,6 +58,7 @@ struct session {
     struct handles mws; /* by the upper 24 bits of their keys */
     uint32_t mw_entries; /* max_entries of all its windows together */
     uint32_t layout_entries; /* entries of the layouts that its QPs hold */
+    uint32_t created_qps; /* so far */
     struct target_open_list targets; /* XRC target QPs that it has open */
     unsigned num_targets;
     struct control_request *request; /* the request that is being executed, for operations that take its descriptors */

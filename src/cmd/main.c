@@ -11,6 +11,7 @@
 #include "src/cmd/inspect/inspect.h"
 #include "src/cmd/net/net.h"
 #include "src/cmd/rdma/rdma.h"
+#include "src/cmd/replay/replay.h"
 #include "src/cmd/run/run.h"
 
 static const struct command {
@@ -30,6 +31,8 @@ static const struct command {
     {"ping", cmd_ping, "check that small and large packets reach another host, and their answers this one"},
     {"doctor", cmd_doctor, "find problems of this machine that stop Pumice, and say how to fix them"},
     {"tm", cmd_tm, "show tag matching: lists, traces, why a message was unexpected"},
+    {"replay", cmd_replay, "run a recorded command again, with the same faults for the same packets"},
+    {"shrink", cmd_shrink, "find the fewest faults with which a command fails"},
     {"fault", cmd_fault, "change the injected faults of running daemons"},
     {"capture", cmd_capture, "capture packets for Wireshark, live or to a file"},
     {"extcap", cmd_extcap, "list Pumice's devices in Wireshark, and capture for it (Wireshark calls this)"},

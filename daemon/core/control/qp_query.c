@@ -17,6 +17,11 @@ void qp_query(const struct qp *qp, struct qp_attr *attr)
     attr->sq_draining = qp->attr.state == QPS_SQD && !req_is_drained(&qp->req);
 }
 
+uint32_t qp_first_psn(const struct qp *qp, bool received)
+{
+    return received ? qp->attr.rq_psn : qp->attr.sq_psn;
+}
+
 /* The first request that is not sent as a whole, or NULL. A requester that has gone back has sent all requests that have
  * PSNs. */
 static const struct send_wqe *next_new(const struct requester *r)

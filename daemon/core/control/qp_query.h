@@ -12,6 +12,8 @@ struct qp;
 /* The attributes as ibv_query_qp reports them: rq_psn and sq_psn are the present ones. */
 void qp_query(const struct qp *qp, struct qp_attr *attr);
 enum qp_state qp_state(const struct qp *qp);
+/* The first PSN of the requests that the QP sends, or (received) that it receives. */
+uint32_t qp_first_psn(const struct qp *qp, bool received);
 
 /* A snapshot of a QP, for `pumice status` and `pumice why`. */
 struct qp_info {

@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "daemon/core/engine.h"
+#include "daemon/replay/stream.h"
 #include "daemon/session/mapping.h"
 #include "daemon/session/segment.h"
 #include "daemon/session/wqe_ring.h"
@@ -65,6 +66,7 @@ struct client_qp {
     uint32_t comp_cntr[CNTR_OPS];
     /* Layouts of the bind requests that the engine has, and of some that are done. */
     struct held_list layouts;
+    struct qp_streams streams; /* numbers of the packets that it has sent, for recordings */
     bool in_backlog; /* in the device's list */
     bool in_failed; /* in the device's list */
     bool rq_watched; /* the client rings for receive requests, because the peer waits for them (e2e-credits) */

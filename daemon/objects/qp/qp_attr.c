@@ -114,12 +114,14 @@ static void after_modify(struct client_qp *q, uint32_t mask)
     if (!(mask & QPA_STATE))
         return;
     publish_peer(q);
-    if (qp_state(q->qp) == QPS_RESET)
+    if (qp_state(q->qp) == QPS_RESET) {
         client_qp_reset_rings(q);
-    else if (qp_state(q->qp) == QPS_ERR)
+        qp_streams_restart(&q->streams);
+    } else if (qp_state(q->qp) == QPS_ERR) {
         client_qp_mark_failed(q); /* handled in the next pass, before the loop sleeps */
-    else if (qp_state(q->qp) == QPS_RTR)
+    } else if (qp_state(q->qp) == QPS_RTR) {
         q->device->usage.connected += q->type != IBV_QPT_UD;
+    }
 }
 
 int client_qp_check_modify(struct session *s, const void *rq, struct control_reply *rp)

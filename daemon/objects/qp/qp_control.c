@@ -325,6 +325,7 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
         free(open);
         return explain(s->device, rc, &plan, rp);
     }
+    q->streams.qp = q->session ? ++s->created_qps : ++s->device->created_targets;
     take_parts(q, &plan);
     usage_qp_created(&s->device->usage, s->cred.pid);
     if (q->type == IBV_QPT_UD)

@@ -25,7 +25,9 @@
 
 #define DEVICE_NAME "pumice%u" /* of each host, from 0 */
 #define CPUS_TEXT_MAX 80
-#define READY_FD 3 /* number of the descriptor in the daemon */
+/* Numbers of descriptors in the daemon. */
+#define READY_FD 3
+#define DECISIONS_FD 4
 #define READY_MS 30000 /* time for all daemons together to become ready */
 #define STOP_MS 20000 /* time for all daemons together to end, on a very busy machine */
 
@@ -56,8 +58,8 @@ static bool choose_cpus(unsigned i, const struct lab_options *o, char text[CPUS_
 
 /* The command line of a daemon, and the texts in it. */
 struct arguments {
-    const char *argv[12 + 2 * DEVICES_MAX + LAB_PASS_MAX];
-    char socket[SOCKET_PATH_MAX], ready_fd[12], net[PATH_MAX], cpus[CPUS_TEXT_MAX],
+    const char *argv[14 + 2 * DEVICES_MAX + LAB_PASS_MAX];
+    char socket[SOCKET_PATH_MAX], ready_fd[12], decisions_fd[12], net[PATH_MAX], cpus[CPUS_TEXT_MAX],
         device[DEVICES_MAX][ADDRESS_LIST_MAX + 16];
 };
 
@@ -73,6 +75,11 @@ static void set_arguments(struct arguments *a, const struct lab *lab, unsigned i
     a->argv[n++] = a->socket;
     a->argv[n++] = "--ready-fd";
     a->argv[n++] = a->ready_fd;
+    if (o->decisions_fd[i] >= 0) {
+        snprintf(a->decisions_fd, sizeof(a->decisions_fd), "%d", DECISIONS_FD);
+        a->argv[n++] = "--decisions-fd";
+        a->argv[n++] = a->decisions_fd;
+    }
     for (unsigned d = 0; d < lab->devices; d++) {
         snprintf(a->device[d], sizeof(a->device[d]), DEVICE_NAME "=%s", d, lab->host[i].addresses[d]);
         a->argv[n++] = "--device";
@@ -121,6 +128,8 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
         fcntl(ready, F_SETFD, 0);
     else
         dup2(ready, READY_FD);
+    if (o->decisions_fd[i] >= 0)
+        dup2(o->decisions_fd[i], DECISIONS_FD);
     execv(path, (char **)(uintptr_t)arguments.argv);
     fprintf(stderr, "can't execute %s: %s\n", path, strerror(errno));
     _exit(EXIT_NOEXEC);

@@ -24,6 +24,7 @@ struct lab_options {
     bool keep_logs; /* do not remove the directory with the logs */
     const char *net; /* plan of an emulated network, a text; NULL: none */
     bool spread_cpus; /* on a machine with few processors, bind each daemon to some */
+    int decisions_fd[HOSTS_MAX]; /* memory for the daemon of each host; -1: none */
     unsigned num_pass;
     const char *pass[LAB_PASS_MAX]; /* options that each daemon gets unchanged */
 };

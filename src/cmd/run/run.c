@@ -21,6 +21,7 @@
 #include "src/cmd/common/targets.h"
 #include "src/cmd/common/verbs_symbols.h"
 #include "src/cmd/lab/lab.h"
+#include "src/cmd/recording/record_run.h"
 #include "src/cmd/run/name_server.h"
 #include "src/cmd/run/net_file.h"
 #include "src/cmd/run/program.h"
@@ -31,6 +32,7 @@ struct run_options {
     const char *fault, *script, *net, *unkind, *seed;
     const char *capture; /* file; NULL: none */
     struct check_options check;
+    struct record_run recording;
     bool spread; /* each process sees one device of its host */
     bool began; /* the command was started */
     bool capture_lost; /* also the packets that faults lose */
@@ -67,6 +69,8 @@ enum key {
     KEY_CHECK_REPORT,
     KEY_CHECK_FAIL,
     KEY_UNKIND,
+    KEY_RECORD,
+    KEY_REPLAY,
 };
 
 static const struct argp_option options[] = {
@@ -99,6 +103,8 @@ static const struct argp_option options[] = {
      "Capture the packets that all hosts send to a pcapng file, each packet once, after faults were applied", 2},
     {"capture-lost", KEY_CAPTURE_LOST, NULL, 0, "Capture the packets that faults lose, too, at interfaces of their own",
      2},
+    {"record", KEY_RECORD, "DIR", 0, "Write down which packets the faults strike, for pumice replay", 2},
+    {"replay", KEY_REPLAY, "DIR", 0, "Strike the packets that this recording names, and no others", 2},
     {"check", KEY_CHECK, "RULE,...", OPTION_ARG_OPTIONAL,
      "Check how the programs use verbs, and tell their mistakes at the end; without RULE, by all rules", 2},
     {"check-report", KEY_CHECK_REPORT, "FILE", 0, "Write the findings to FILE: .json, .sarif, or .xml (JUnit)", 2},
@@ -158,6 +164,49 @@ static void pass_option(struct lab_options *lab, int key, const char *value)
     pass(lab, name, value);
 }
 
+/* Does the option say what runs, so that a recording has it? The others say what is shown of a run. */
+static bool is_recorded(int key)
+{
+    switch (key) {
+    case KEY_CAPTURE:
+    case KEY_CAPTURE_LOST:
+    case KEY_CHECK:
+    case KEY_CHECK_REPORT:
+    case KEY_CHECK_FAIL:
+    case KEY_LOG_LEVEL:
+    case KEY_LOG_FORMAT:
+    case KEY_KEEP_LOGS:
+    case KEY_RECORD:
+    case KEY_REPLAY:
+    case KEY_SCRIPT: /* a recording has the texts of these two files */
+    case KEY_NET:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool run_option_is_recorded(const char *text)
+{
+    size_t len = strcspn(text, "=");
+
+    for (size_t i = 0; options[i].name; i++)
+        if (strncmp(text, "--", 2) == 0 && strlen(options[i].name) + 2 == len &&
+            strncmp(text + 2, options[i].name, len - 2) == 0)
+            return is_recorded(options[i].key) &&
+                   ((text[len] == '=') == (options[i].arg != NULL) || (options[i].flags & OPTION_ARG_OPTIONAL));
+    return false;
+}
+
+/* Keeps the text of an option for a recording. */
+static void keep_option(struct run_options *o, int key, const char *arg)
+{
+    for (size_t i = 0; options[i].name; i++)
+        if (options[i].key == key && is_recorded(key))
+            json_array_append_new(o->recording.options,
+                                  json_sprintf("--%s%s%s", options[i].name, arg ? "=" : "", arg ? arg : ""));
+}
+
 static void check_seed(struct argp_state *state, const char *text)
 {
     char *end;
@@ -173,6 +222,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct run_options *o = state->input;
     long n;
 
+    keep_option(o, key, arg);
     switch (key) {
     case KEY_HOSTS:
         n = parse_number(arg, 1, HOSTS_MAX);
@@ -215,6 +265,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case KEY_CAPTURE_LOST:
         o->capture_lost = true;
+        break;
+    case KEY_RECORD:
+        o->recording.record = arg;
+        break;
+    case KEY_REPLAY:
+        o->recording.replay = arg;
         break;
     case KEY_CHECK:
         o->check.rules = arg ? arg : "all";
@@ -285,8 +341,10 @@ static void set_default_options(struct run_options *o)
         pass(&o->lab, "--fault", o->fault);
     if (o->unkind)
         pass(&o->lab, "--unkind", o->unkind);
-    if ((o->fault || o->script || o->unkind) && !o->seed)
+    if ((o->fault || o->script || o->unkind) && !o->seed) {
         o->seed = "1";
+        keep_option(o, KEY_SEED, o->seed);
+    }
     if (o->seed)
         pass(&o->lab, "--seed", o->seed);
 }
@@ -412,7 +470,7 @@ static int run_command(struct run_options *o, struct lab *lab)
 
 /* Sets the faults of all hosts once more, so that their times begin together, and now. Returns 0, or -1 after printing an
  * error. */
-static int start_faults(const struct run_options *o, const struct lab *lab)
+static int start_faults(struct run_options *o, const struct lab *lab)
 {
     char socket[SOCKET_PATH_MAX];
     struct fault_request r;
@@ -420,6 +478,8 @@ static int start_faults(const struct run_options *o, const struct lab *lab)
     if (!o->fault && !o->script)
         return 0;
     if (fault_request_init(&r, o->fault ? o->fault : "", o->script, strtoull(o->seed, NULL, 0)) != 0)
+        return -1;
+    if (record_text(&o->recording, "script", r.req.script) != 0)
         return -1;
     fault_request_start(&r);
     for (unsigned i = 0; i < lab->hosts; i++) {
@@ -491,9 +551,10 @@ int cmd_run(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, "[--] COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
     static struct lab lab;
-    struct run_options o = {.lab.devices = 1, .spread = true};
+    static struct run_options o = {.lab.devices = 1, .spread = true};
     int code;
 
+    o.recording.options = json_array();
     argp_err_exit_status = EXIT_OWN;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
     set_default_options(&o);
@@ -503,8 +564,14 @@ int cmd_run(int argc, char **argv)
         return code;
     /* The parent may have set SIGCHLD to be ignored. Then the exit codes of children would be lost. */
     signal(SIGCHLD, SIG_DFL);
+    if (record_start(&o.recording, o.lab.hosts, o.command) != 0)
+        return EXIT_OWN;
+    for (unsigned i = 0; i < o.lab.hosts; i++)
+        o.lab.decisions_fd[i] = record_fd(&o.recording, i);
     check_daemons(&o.check);
     if (o.net && !(o.lab.net = net_file_read(o.net)))
+        return EXIT_OWN;
+    if (o.net && record_text(&o.recording, "net", o.lab.net) != 0)
         return EXIT_OWN;
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
@@ -521,7 +588,9 @@ int cmd_run(int argc, char **argv)
     lab_stop(&lab);
     if (code == 0 && lab.crashed)
         code = EXIT_OWN;
-    if (code && o.began && (o.fault || o.script || o.unkind))
+    bool recorded = o.recording.record || o.recording.replay;
+    code = record_finish(&o.recording, o.command, code);
+    if (code && o.began && (o.fault || o.script || o.unkind) && !recorded)
         tell_seed(&o, "to repeat this run");
     return code;
 }

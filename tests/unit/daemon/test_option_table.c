@@ -64,6 +64,7 @@ static const struct values {
     {"log-format", "json", "text", "xml", "expected text or json"},
     {"metrics", "9400", "[::1]:9400", "192.0.2.1:9400", "ADDRESS:PORT with a loopback address"},
     {"ready-fd", "4", "5", "-1", "expected the number of an open file descriptor"},
+    {"decisions-fd", "4", "5", "-1", "expected the number of an open file descriptor"},
 };
 
 static const struct values *values_of(const struct option_def *o)
