@@ -21,7 +21,6 @@ void settings_init(struct settings *s)
     s->path_check_tries = 40;
     s->rcvbuf = 4u << 20;
     s->max_resends = 16;
-    s->selective = true;
     s->decisions_fd = s->ready_fd = -1;
     log_levels_parse("warn", &s->log_levels);
 }
