@@ -63,7 +63,7 @@ def daemon(*options, passed=(listener,)):
 
 for options, code, reason in (
     (("--mtu", "77"), 2, "its command line is wrong"),
-    (("--config", folder + "/wrong.conf"), 2, "wrong.conf:1: fault: unknown fault 'los'"),
+    (("--config", folder + "/wrong.conf"), 2, "wrong.conf:1: fault: column 1: unknown fault 'los'"),
     (("--address", "192.0.2.1"), 3, "192.0.2.1 is not an address of this host"),
     (("--address", address, "--socket", folder + "/other"), 4, "but the setting is socket = "),
     (("--address", address, "--metrics", str(taken.getsockname()[1])), 4, "metrics"),
