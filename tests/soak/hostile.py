@@ -99,10 +99,13 @@ class Bystander:
         """That the threads of its devices have used."""
         used = 0
         for task in os.listdir(f"/proc/{self.daemon}/task"):
-            with open(f"/proc/{self.daemon}/task/{task}/comm", encoding="ascii") as comm, \
-                    open(f"/proc/{self.daemon}/task/{task}/schedstat", encoding="ascii") as stat:
-                if comm.read().strip() in self.devices:
-                    used += int(stat.read().split()[0])
+            try:
+                with open(f"/proc/{self.daemon}/task/{task}/comm", encoding="ascii") as comm, \
+                        open(f"/proc/{self.daemon}/task/{task}/schedstat", encoding="ascii") as stat:
+                    if comm.read().strip() in self.devices:
+                        used += int(stat.read().split()[0])
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # a thread that closes files of clients has ended meanwhile
         return used / 1e9
 
     def measure(self, seconds):
