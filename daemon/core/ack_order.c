@@ -18,8 +18,8 @@ static bool arrives_whole(const struct tx_batch *b, uint32_t mtu)
 
 bool ack_order_may_wait(const struct qp *qp, const struct tx_batch *b)
 {
-    if (resp_is_urgent(&qp->resp))
+    if (resp_is_urgent(qp->resp))
         return false;
-    return qp->req.cur == qp->req.sq.tail ||
-           (is_short_answer(&qp->req, qp->mtu) && (!qp->resp.ack_of_receive || arrives_whole(b, qp->mtu)));
+    return qp->req->cur == qp->req->sq.tail ||
+           (is_short_answer(qp->req, qp->mtu) && (!qp->resp->ack_of_receive || arrives_whole(b, qp->mtu)));
 }

@@ -11,6 +11,7 @@
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/qp/qp_traffic.h"
 #include "daemon/core/qp/resource.h"
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/requester/ack.h"
@@ -165,8 +166,7 @@ const struct engine_counters *engine_counters(const struct engine *e)
     return &e->counters;
 }
 
-/* Costs for the scheduler, in bytes: a packet takes about as long as a copy of PACKET_COST bytes. A turn without a packet
- * also takes time. */
+/* Costs for the scheduler, in bytes: a packet takes as long as a copy of so many bytes. A turn takes time, too. */
 #define PACKET_COST 2048u
 #define TURN_COST 512u
 
@@ -189,7 +189,7 @@ static bool complete(struct qp *qp, uint64_t now)
         return true;
     if (qp->tm && qp->attr.state != QPS_ERR && !rndv_start(qp, now))
         return true;
-    if (req_is_flushing(&qp->req))
+    if (req_is_flushing(qp->req))
         left = req_flush(qp, now);
     if (qp->attr.state != QPS_ERR)
         return left;
@@ -203,14 +203,14 @@ static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     if (!urgent_cnp(qp, b))
         return TX_FULL;
-    bool ack_waits = resp_has_work(&qp->resp) && ack_order_may_wait(qp, b);
+    bool ack_waits = resp_has_work(qp->resp) && ack_order_may_wait(qp, b);
     uint32_t n = b->n;
-    enum tx_result r = resp_has_work(&qp->resp) && !ack_waits ? resp_tx(qp, b, now) : TX_DONE;
+    enum tx_result r = resp_has_work(qp->resp) && !ack_waits ? resp_tx(qp, b, now) : TX_DONE;
     if (r != TX_FULL) {
         enum tx_result data = req_tx(qp, b, now);
         r = data > r ? data : r;
     }
-    if (ack_waits && resp_has_work(&qp->resp)) { /* not if the QP has failed meanwhile */
+    if (ack_waits && resp_has_work(qp->resp)) { /* not if the QP has failed meanwhile */
         if (b->hold_acks && b->n == n && r == TX_DONE) {
             b->held = true;
             r = TX_MORE;
@@ -306,8 +306,7 @@ static bool has_opcode(const struct qp *qp, uint8_t opcode)
     return (opcode & OP_SERVICE_MASK) == qp->service && qp->type != (response ? QPT_XRC_RECV : QPT_XRC_SEND);
 }
 
-/* May packets of this QP of the device go to the QP? The QPs of one device share its address, so the address does not
- * tell them apart. */
+/* May packets of this QP of the device go to the QP? All QPs of a device have one address, so it does not tell. */
 static bool is_peer(const struct qp *qp, uint32_t src_qpn)
 {
     return qp->type == QPT_UD || src_qpn == qp->attr.dest_qpn;
@@ -317,6 +316,7 @@ static bool is_peer(const struct qp *qp, uint32_t src_qpn)
 static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
 {
     enum drop_cause cause;
+    qp_wake(qp);
     COUNT(qp, rcvd_pkts);
     if (!has_opcode(qp, p->opcode)) {
         COUNT(qp, rx_bad_opcode);
@@ -387,7 +387,7 @@ static void to_group(struct engine *e, const struct pkt *p, const struct rx_meta
 static void marked(struct qp *qp, uint64_t now)
 {
     COUNT(qp, np_ecn_marked_roce_packets);
-    if (!dcqcn_marked(&qp->dcqcn, &qp->e->cfg, now))
+    if (!dcqcn_marked(qp->dcqcn, &qp->e->cfg, now))
         return;
     urgent_add(qp);
     qp_schedule(qp);
@@ -401,8 +401,8 @@ static void marked(struct qp *qp, uint64_t now)
  * one. It must not slow a QP that has nothing under way. */
 static bool awaits_cnp(const struct qp *qp, uint64_t now)
 {
-    const struct requester *r = &qp->req;
-    uint64_t last = r->progress_at > qp->resp.data_at ? r->progress_at : qp->resp.data_at;
+    const struct requester *r = qp->req;
+    uint64_t last = r->progress_at > qp->resp->data_at ? r->progress_at : qp->resp->data_at;
     return r->una_psn != r->sent_psn || (last && now - last <= CNP_LATE_NS);
 }
 
@@ -413,7 +413,7 @@ static void cnp_received(struct qp *qp, uint64_t now)
         return;
     }
     COUNT(qp, rp_cnp_handled);
-    dcqcn_cnp(&qp->dcqcn, &qp->e->cfg, now);
+    dcqcn_cnp(qp->dcqcn, &qp->e->cfg, now);
 }
 
 void engine_withhold_recv(struct engine *e, bool on)
@@ -428,7 +428,7 @@ static void to_requester(struct engine *e, const struct pkt *p, const struct rx_
     struct qp *qp = e->cfg.selective && datagram_flow_is_own(p) && sack_decode(p->payload, p->payload_len, &s)
                         ? qp_find(e, s.requester)
                         : NULL;
-    if (!qp || !req_rx_sack(qp, &s, meta, now)) {
+    if (!qp || !qp->awake || !req_rx_sack(qp, &s, meta, now)) {
         drop_unknown(e, p, meta);
         return;
     }
@@ -476,7 +476,7 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
         req_rx(qp, p, now);
     else
         resp_rx(qp, p, now);
-    if (qp->resp.ack_due)
+    if (qp->resp->ack_due)
         urgent_add(qp);
     complete(qp, now);
     qp_set_timer(qp);
@@ -486,7 +486,7 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
 {
     struct qp *qp = qp_find(e, qpn);
-    if (!qp || !may_receive(qp))
+    if (!qp || !qp->awake || !may_receive(qp))
         return;
     COUNT(qp, mem_faults);
     bool reported = false;
@@ -506,7 +506,7 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
         uc_mem_fault(qp, reported);
         return;
     }
-    if (!reported && qp->req.una != qp->req.unsent && wqe_is_read(req_wqe(&qp->req, qp->req.una))) {
+    if (!reported && qp->req->una != qp->req->unsent && wqe_is_read(req_wqe(qp->req, qp->req->una))) {
         req_fail(qp, WC_LOC_PROT_ERR, 0);
         reported = true;
     }
@@ -514,7 +514,7 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
         event_add(qp, EVENT_QP_ACCESS_ERR);
     /* The QP could not store the result of its own request, and its peer waits for no answer. A NAK would be for a packet
      * that the peer has not sent. An initiator of XRC has no responder. */
-    if (qp->type == QPT_XRC_SEND || qp->resp.acked_psn == qp->resp.epsn) {
+    if (qp->type == QPT_XRC_SEND || qp->resp->acked_psn == qp->resp->epsn) {
         qp_fail(qp);
         return;
     }
@@ -522,13 +522,13 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
      * from the first packet that it would have acknowledged, because the engine does not know which write failed.
      * Responses would acknowledge the packets, too, so they are dropped. */
     resp_drop_responses(qp);
-    qp_fail_with_nak(qp, NAK_REMOTE_OPERATION, qp->resp.acked_psn, NULL);
+    qp_fail_with_nak(qp, NAK_REMOTE_OPERATION, qp->resp->acked_psn, NULL);
 }
 
 void engine_mem_unmapped(struct engine *e, uint32_t qpn, uint32_t n)
 {
     struct qp *qp = qp_find(e, qpn);
-    if (qp)
+    if (qp && qp->awake)
         COUNT_N(qp, mem_unmapped, n);
 }
 
@@ -553,14 +553,14 @@ void engine_expire(struct engine *e, uint64_t now)
         }
         struct qp *qp = list_entry(t, struct qp, timer);
         if (qp_deadline(qp) <= now) {
-            if (qp->resp.ack_deadline && qp->resp.ack_deadline <= now) {
-                qp->resp.ack_deadline = 0;
-                qp->resp.ack_pending = true;
-                resp_ack_is_due(&qp->resp, now);
+            if (qp->resp->ack_deadline && qp->resp->ack_deadline <= now) {
+                qp->resp->ack_deadline = 0;
+                qp->resp->ack_pending = true;
+                resp_ack_is_due(qp->resp, now);
                 urgent_add(qp);
                 qp_schedule(qp);
             }
-            if (dcqcn_expire(&qp->dcqcn, now))
+            if (dcqcn_expire(qp->dcqcn, now))
                 qp_schedule(qp);
             req_expire(qp, now);
         }

@@ -24,10 +24,10 @@ bool urgent_cnp(struct qp *qp, struct tx_batch *b)
         .dest_qpn = qp->attr.dest_qpn,
     };
     uint8_t *payload;
-    if (!qp->dcqcn.cnp_due)
+    if (!qp->dcqcn->cnp_due)
         return true;
     if (qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR) {
-        qp->dcqcn.cnp_due = false;
+        qp->dcqcn->cnp_due = false;
         return true;
     }
     struct tx_pkt *t = qp_append(qp, b, &p, PKT_CNP_LEN, &payload);
@@ -36,7 +36,7 @@ bool urgent_cnp(struct qp *qp, struct tx_batch *b)
     t->cnp = true;
     memset(payload, 0, PKT_CNP_LEN);
     COUNT(qp, np_cnp_sent);
-    qp->dcqcn.cnp_due = false;
+    qp->dcqcn->cnp_due = false;
     return true;
 }
 
@@ -44,7 +44,7 @@ static bool send_control(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     if (!urgent_cnp(qp, b))
         return false;
-    bool alone = resp_has_work(&qp->resp) && !qp->resp.res_pending;
+    bool alone = resp_has_work(qp->resp) && !qp->resp->res_pending;
     if (alone && resp_tx(qp, b, now) == TX_FULL)
         return false;
     qp_set_timer(qp);

@@ -115,7 +115,7 @@ fault CREDIT_WRITE qp/requester_state.h 'w->wr.opcode == WR_SEND_WITH_INV ||
            w->wr.opcode == WR_RDMA_WRITE_WITH_IMM' 'w->wr.opcode == WR_SEND_WITH_INV'
 fault CREDIT_CODE responder/recv_queue.c 'aeth_credit_code(queue_used(rq))' 'aeth_credit_code(queue_used(rq) + 1)'
 fault CREDIT_SRQ responder/recv_queue.c 'qp->type != QPT_RC || !qp_has_rq(qp)' 'false'
-fault CREDIT_TOLD responder/recv_queue.c 'qp->resp.ack_pending = true;' '' case
+fault CREDIT_TOLD responder/recv_queue.c 'qp->resp->ack_pending = true;' '' case
 fault CREDIT_REPEAT responder/recv_queue.c 'r->ack_deadline = now + ((uint64_t)CREDIT_REPEAT_NS' 'if (false) r->ack_deadline = now + ((uint64_t)CREDIT_REPEAT_NS' case
 fault CREDIT_ASK requester/retry.c 'r->credits.wait_until ? r->credits.wait_until : NEVER' 'NEVER' case
 fault CREDIT_NONE requester/credits.c 'c->state = CREDITS_UNLIMITED;
@@ -154,12 +154,12 @@ fault ATOMIC_TWICE responder/receive.c 'struct resource *res = resp_find_resourc
         if (operation == OP_FETCH_ADD && sge_iter_segments(&where, &segment, 1) == 1)
             qp->e->mem.ops->atomic(qp->e->mem.ctx, &segment, MEM_FETCH_ADD, p->atomic.swap_add, 0, &old);
         struct resource *res = resp_find_resource(qp, p->psn, operation);'
-fault WRITE_TWICE responder/receive.c 'qp->resp.ack_pending = true;' 'struct sge_iter to; qp->resp.ack_pending = true;
+fault WRITE_TWICE responder/receive.c 'qp->resp->ack_pending = true;' 'struct sge_iter to; qp->resp->ack_pending = true;
         resp_remote_iter(qp, &to, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE);
         if (operation == OP_WRITE_ONLY)
             sge_iter_write(&to, &qp->e->mem, qp->qpn, p->payload, p->payload_len);'
 fault AWRITE_TWICE responder/receive.c 'struct resource *res = resp_find_resource(qp, p->psn, operation);' 'struct sge_iter to;
-        resp_remote_iter(qp, &to, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
+        resp_remote_iter(qp, &to, qp->resp->pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
         if (operation == OP_ATOMIC_WRITE)
             sge_iter_write(&to, &qp->e->mem, qp->qpn, p->payload, 8);
         struct resource *res = resp_find_resource(qp, p->psn, operation);'
@@ -183,7 +183,7 @@ fault BIND_AGAIN requester/send.c 'r->cur++; /* the operation was carried out be
             else
                 r->cur++;
         }'
-fault INV_AGAIN responder/receive.c 'qp->resp.ack_pending = true;' 'qp->resp.ack_pending = true;
+fault INV_AGAIN responder/receive.c 'qp->resp->ack_pending = true;' 'qp->resp->ack_pending = true;
 #include "daemon/core/memory/mw.h"
         struct mkey *window = op_table[p->opcode].headers & OP_HAS_IETH ? mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey) : NULL;
         if (window)
@@ -193,7 +193,7 @@ fault MSN responder/receive.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn' 'if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
         r->msn'
 fault ACK_PSN responder/reply.c 'AETH_ACK | credits, r->plain_psn' 'AETH_ACK | credits, r->epsn'
-fault READ_LATE responder/read_first.h 'return qp->resp.res_unread == 0 ||' 'return true ||'
+fault READ_LATE responder/read_first.h 'return qp->resp->res_unread == 0 ||' 'return true ||'
 fault READ_AGAIN responder/read_first.c 'if (res->length > READ_SMALL && !res->copied)' 'if (res->again || (res->length > READ_SMALL && !res->copied))'
 fault ACK_READ responder/reply.c 'AETH_ACK | credits, r->plain_psn' 'AETH_ACK | credits, psn_add(r->epsn, PSN_MASK)'
 fault ACK_MSN responder/reply.c 'r->plain_psn, r->plain_msn' 'r->plain_psn, r->msn'
@@ -221,13 +221,13 @@ fault XRC_WAIT responder/srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool fo
 fault XRC_KEPT responder/receive.c 'if (r->message != OP_IS_SEND)
         srq_put_back(qp);' ''
 fault XRC_PD responder/xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
-fault XRC_READ_PD responder/read_first.c 'resp_remote_iter(qp, &from, res->pd, res->rkey, res->va + off' 'resp_remote_iter(qp, &from, qp->resp.pd, res->rkey, res->va + off'
+fault XRC_READ_PD responder/read_first.c 'resp_remote_iter(qp, &from, res->pd, res->rkey, res->va + off' 'resp_remote_iter(qp, &from, qp->resp->pd, res->rkey, res->va + off'
 fault XRC_CQ responder/srq.c 'if (srq->cq)' 'if (false)'
 fault PSN_FAR responder/receive.c 'if (__builtin_expect(!is_plausible(qp, ahead), 0)) {' 'if (false) {'
 fault XRC_ETH requester/burst.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
 fault UC_GAP responder/uc.c 'if (begins || ahead != 0)' 'if (begins)'
-fault UC_SRQ_HELD responder/uc.c 'qp->resp.message = 0;
-    srq_put_back(qp);' 'qp->resp.message = 0;'
+fault UC_SRQ_HELD responder/uc.c 'qp->resp->message = 0;
+    srq_put_back(qp);' 'qp->resp->message = 0;'
 fault UD_SRQ_SHORT responder/ud.c 'report_drop(qp->e, DROP_REFUSED, p, meta);
         srq_put_back(qp);' 'report_drop(qp->e, DROP_REFUSED, p, meta);'
 fault UD_SRQ_PD responder/recv_queue.c 'sge_iter_sgl(s, &qp->e->keys, recv_pd(qp)' 'sge_iter_sgl(s, &qp->e->keys, qp_is_reliable(qp) ? recv_pd(qp) : qp->pd'
@@ -250,7 +250,7 @@ fault TM_DEATH tm/match.c 'tm->inflight--;
 fault TM_RNR responder/tm_receive.c 'tm_refuse(qp->tm, &d, now);
         return v;' 'tm_refuse(qp->tm, &d, now);
         if (v == V_RNR && !d.entry)
-            tm_commit(qp->tm, &d, &qp->resp.tm_rx, now), tm_done(qp->tm, &qp->resp.tm_rx, now);
+            tm_commit(qp->tm, &d, &qp->resp->tm_rx, now), tm_done(qp->tm, &qp->resp->tm_rx, now);
         return v;' tm
 fault TM_DETACHED qp/tm_entry.c 'list_append(&qp->e->detached, &e->job);' '' tm
 fault TM_FORGET qp/event_queue.c '|| c->of != OF_REQUEST' '' tm

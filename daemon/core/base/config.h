@@ -34,7 +34,7 @@ struct engine_config {
     /* QP timeouts shorter than this are stretched to it, but at most to four times their value (IBA 9.7.6.1.3). 0: none
      * is stretched. */
     uint64_t crowd_timeout_ns;
-    /* Memory for READs that a later request of their QP must not overtake; see qp/read_copies.h. 0: such requests wait. */
+    /* Memory for READs that a later request of their QP must not overtake; see base/read_copies.h. 0: such requests wait. */
     uint32_t read_copy_bytes;
     /* Packets that come before an earlier one are kept, and the peer is told which are missing, if it understands that
      * (wire/pumice/sack.h). Own packets that are reported as missing are sent again alone. */

@@ -13,9 +13,9 @@ static bool can_send(const struct qp *qp)
 
 void exit_check_qp(const struct qp *qp)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     qp_check(qp);
-    bool waits = sched_is_waiting(&qp->sched) || !list_empty(&qp->sched.ready) || qp->dcqcn.waiting;
+    bool waits = sched_is_waiting(&qp->sched) || !list_empty(&qp->sched.ready) || qp->dcqcn->waiting;
     if (can_send(qp) && r->una_psn != r->sent_psn && !(waits && r->next_psn == r->una_psn))
         assert(qp_deadline(qp) != NEVER);
     assert(qp->timer.when <= qp_deadline(qp));
@@ -23,11 +23,11 @@ void exit_check_qp(const struct qp *qp)
 
 void exit_check_turn(const struct qp *qp)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     exit_check_qp(qp);
     if (qp->attr.state != QPS_RTS || r->cur == r->sq.tail)
         return;
     bool ready = !list_empty(&qp->sched.ready);
-    assert(ready || sched_is_waiting(&qp->sched) || qp->dcqcn.waiting || r->rnr_until || r->credits.wait_until ||
+    assert(ready || sched_is_waiting(&qp->sched) || qp->dcqcn->waiting || r->rnr_until || r->credits.wait_until ||
            r->una_psn != r->sent_psn);
 }

@@ -10,36 +10,15 @@
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/event_queue.h"
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_traffic.h"
 #include "daemon/core/qp/qp_type.h"
 #include "daemon/core/qp/resource.h"
 #include "daemon/core/qp/tm_entry.h"
-#include "daemon/core/requester/credits.h"
-#include "daemon/core/requester/rendezvous.h"
-#include "daemon/core/requester/rtt.h"
 #include "daemon/core/responder/receive.h"
 #include "daemon/core/responder/recv_queue.h"
 #include "daemon/core/responder/srq.h"
 #include "daemon/core/tm/tag_list.h"
 #include "wire/gid.h"
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-/* With an SRQ that matches tags, the send queue has entries for the offload's own requests, too. */
-static uint32_t send_stride(const struct qp_init *init)
-{
-    size_t sges = init->caps.max_send_sge * sizeof(struct sge);
-    size_t room = larger(sges, init->caps.max_inline);
-    if (init->srq && init->srq->tm)
-        room = larger(room, larger(TM_MAX_SGE * sizeof(struct sge), TM_FIN_LEN));
-    return round8(offsetof(struct send_wqe, u) + room);
-}
-static uint32_t send_depth(const struct qp_init *init)
-{
-    return init->caps.max_send_wr + (init->srq && init->srq->tm ? TM_SEND_SLOTS : 0);
-}
 
 /* The caps that take effect. With an SRQ the receive queue holds the one request that a message has taken. */
 static struct qp_caps caps_of(const struct qp_init *init)
@@ -57,7 +36,6 @@ static struct qp_caps caps_of(const struct qp_init *init)
 }
 
 #define QP_BYTES ((sizeof(struct qp) + 63) & ~(size_t)63)
-#define RD_ATOMIC_BYTES ((sizeof(struct rd_atomic) + 63) & ~(size_t)63)
 
 size_t qp_state_size(void)
 {
@@ -70,8 +48,7 @@ size_t qp_size(const struct qp_init *init)
     if (caps.max_send_wr > QUEUE_MAX_WR || caps.max_recv_wr > QUEUE_MAX_WR || caps.max_send_sge > ENGINE_MAX_SGE ||
         caps.max_recv_sge > ENGINE_MAX_SGE || caps.max_inline > ENGINE_MAX_INLINE)
         return 0;
-    return QP_BYTES + RD_ATOMIC_BYTES + queue_bytes(send_depth(init), send_stride(init)) +
-           queue_bytes(caps.max_recv_wr, recv_stride(caps.max_recv_sge));
+    return QP_BYTES + qp_traffic_size(&caps, init->srq && init->srq->tm);
 }
 
 #define FIRST_QPN 17u
@@ -109,20 +86,6 @@ static bool has_all_parts(const struct engine *e, const struct qp_init *init)
     }
 }
 
-static void lay_out_queues(struct qp *qp, const struct qp_init *init)
-{
-    uint8_t *base = init->queues ? init->queues : (uint8_t *)qp + QP_BYTES;
-    struct rd_atomic *rd_atomic = (struct rd_atomic *)(void *)base;
-    qp->resp.res = rd_atomic->res;
-    qp->req.rd = rd_atomic->rd;
-    qp->req.atomic_result = rd_atomic->atomic_result;
-    qp->req.board.range = rd_atomic->missing;
-    base += RD_ATOMIC_BYTES;
-    queue_init(&qp->req.sq, base, send_depth(init), send_stride(init));
-    base += queue_bytes(send_depth(init), send_stride(init));
-    queue_init(&qp->resp.rq, base, qp->caps.max_recv_wr, recv_stride(qp->caps.max_recv_sge));
-}
-
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **out)
 {
     const struct qp_type_info *type = qp_type_info(init->type);
@@ -143,23 +106,23 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->owner = init->owner;
     qp->send_cq = init->send_cq;
     qp->recv_cq = init->recv_cq;
-    qp->pd = qp->resp.pd = init->pd;
+    qp->pd = init->pd;
     qp->xrcd = init->xrcd;
     qp->type = init->type;
     qp->service = type->service;
     qp->send_ops = type->send_ops;
     qp->sq_sig_all = init->sq_sig_all;
     qp->caps = caps_of(init);
-    lay_out_queues(qp, init);
-    list_init(&qp->resp.taker);
-    list_init(&qp->resp.held.packets);
-    list_init(&qp->req.rndv);
+    qp_traffic_attach(qp, init->queues ? init->queues : (uint8_t *)qp + QP_BYTES);
+    list_init(&qp->taker);
     if (init->srq) {
         qp->tm = init->srq->tm;
-        qp->srqn = qp->resp.srqn = init->srq->number;
+        qp->srqn = init->srq->number;
         init->srq->users++;
     }
     qp->attr.state = QPS_RESET;
+    if (qp->tm)
+        qp_wake(qp);
     *out = qp;
     return 0;
 }
@@ -169,16 +132,19 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
 static void detach(struct qp *qp)
 {
     struct engine *e = qp->e;
-    resp_drop_responses(qp);
-    reorder_clear(&e->reorder, &qp->resp.held);
-    sched_make_unready(&qp->sched);
-    sched_stop_waiting(&qp->sched);
-    list_remove(&qp->urgent);
-    tm_detach(qp);
-    srq_put_back(qp);
-    timer_wheel_set(e->timers, &qp->timer, NEVER);
+    if (qp->awake) {
+        resp_drop_responses(qp);
+        reorder_clear(&e->reorder, &qp->resp->held);
+        sched_make_unready(&qp->sched);
+        sched_stop_waiting(&qp->sched);
+        list_remove(&qp->urgent);
+        tm_detach(qp);
+        srq_put_back(qp);
+        timer_wheel_set(e->timers, &qp->timer, NEVER);
+    }
     if (qp->peer && qp->type != QPT_UD) {
-        qp_release(qp, qp->req.inflight);
+        if (qp->awake)
+            qp_release(qp, qp->req->inflight);
         peer_window_put(qp->peer);
         if (qp->peer->users == 0)
             timer_wheel_set(e->timers, &qp->peer->congestion.timer, NEVER);
@@ -193,7 +159,7 @@ void qp_destroy(struct qp *qp)
 {
     struct engine *e = qp->e;
     struct time_wait received;
-    if (resp_received(qp, &received))
+    if (qp->awake && resp_received(qp, &received))
         time_wait_add(&e->time_wait, &received);
     mw_unbind_all(&e->keys, &qp->windows);
     mcast_leave_all(&e->mcast, &qp->groups);
@@ -206,58 +172,18 @@ void qp_destroy(struct qp *qp)
     e->qp_count--;
 }
 
-void qp_start_responder(struct qp *qp)
-{
-    struct responder *r = &qp->resp;
-    resp_drop_responses(qp);
-    reorder_clear(&qp->e->reorder, &r->held);
-    r->epsn = r->acked_psn = qp->attr.rq_psn;
-    r->plain_psn = psn_add(r->epsn, PSN_MASK);
-    r->msn = r->plain_msn = 0;
-    r->message = 0;
-    r->nak_sent = r->nak_quiet = r->stalled = r->ack_pending = r->comm_est = r->told_none = r->closed = false;
-    r->sack_pending = r->dropped = false;
-    r->credit_repeats = 0;
-    r->nak = 0;
-    r->received = r->remaining = r->longest_read = 0;
-    r->tm_rx = (struct tm_rx){0};
-    r->ack_deadline = r->ack_due = r->data_at = 0;
-    if (r->res_tail)
-        memset(r->res, 0, (r->res_mask + 1) * sizeof(r->res[0]));
-    r->res_tail = r->res_first = r->res_mask = 0;
-    resp_set_resources(qp, qp->attr.max_dest_rd_atomic);
-}
-
-void qp_start_requester(struct qp *qp)
-{
-    struct requester *r = &qp->req;
-    r->una = r->cur = r->unsent = r->sq.head;
-    r->una_psn = r->next_psn = r->sent_psn = r->unsent_psn = qp->attr.sq_psn;
-    r->flush_end = r->sq.head;
-    r->inflight = 0;
-    scoreboard_clear(&r->board);
-    r->board.probed_at = 0;
-    r->rd_head = r->rd_count = 0;
-    r->fail_status = 0;
-    r->retries_left = qp->attr.retry_cnt;
-    r->rnr_left = qp->attr.rnr_retry;
-    r->probes = r->backoff = r->trusted = 0;
-    r->probe_due = false;
-    r->rnr_until = r->progress_at = r->timer_at = r->fired_at = r->rewound_at = 0;
-    rtt_cancel(r);
-    req_credits_start(qp);
-}
-
 /* To RESET: all requests vanish without completions (IBA 10.3.1.1). */
 void qp_reset(struct qp *qp)
 {
     detach(qp);
-    qp->req.sq.head = qp->req.sq.tail;
-    qp->resp.rq.head = qp->resp.rq.tail;
     qp->attr = (struct qp_attr){.state = QPS_RESET};
+    if (!qp->awake)
+        return;
+    qp->req->sq.head = qp->req->sq.tail;
+    qp->resp->rq.head = qp->resp->rq.tail;
     qp->last_wqe_reported = false;
     report_forget(qp);
-    memset(&qp->dcqcn, 0, sizeof(qp->dcqcn));
+    memset(qp->dcqcn, 0, sizeof(*qp->dcqcn));
     qp_start_requester(qp);
     qp_start_responder(qp);
 }
@@ -274,12 +200,14 @@ uint32_t qp_number(const struct qp *qp)
 
 void qp_kick(struct qp *qp)
 {
+    qp_wake(qp);
     qp_schedule(qp);
 }
 
 void qp_recv_posted(struct qp *qp)
 {
-    resp_recv_posted(qp);
+    if (qp->awake)
+        resp_recv_posted(qp);
 }
 
 int mcast_attach(struct qp *qp, const uint8_t gid[16])

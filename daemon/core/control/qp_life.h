@@ -26,12 +26,12 @@ struct qp_init {
     /* The share whose turns it takes (base/scheduler.h), which must live as long as the QP. NULL: that of all QPs without
      * a share. */
     struct sched_share *share;
-    void *queues; /* memory for the queues; NULL: the queues follow the QP in the memory of qp_create */
+    void *queues; /* memory for traffic; NULL: it follows the QP in the memory of qp_create */
 };
 
 /* Bytes of zeroed, 64-byte aligned memory that qp_create wants for this QP; 0 if its caps exceed a limit of types.h or
- * 16,384 requests per queue. The first qp_state_size() bytes are the QP itself. The others are its queues, which an
- * idle QP does not touch. The owner may give them separately, as qp_init.queues. */
+ * 16,384 requests per queue. The first qp_state_size() bytes are the QP itself. The others are for traffic: nothing
+ * touches them before the first request or packet. The owner may give them separately, as qp_init.queues. */
 size_t qp_size(const struct qp_init *init);
 size_t qp_state_size(void);
 /* Creates a QP in state RESET in mem. -EINVAL, -ENOMEM (max_qp reached). The caller frees mem after qp_destroy. */
@@ -61,9 +61,5 @@ int mcast_detach(struct qp *qp, const uint8_t gid[16]);
 
 /* To RESET: all requests vanish without completions (IBA 10.3.1.1). */
 void qp_reset(struct qp *qp);
-/* On entering RTR: the responder starts at attr.rq_psn. */
-void qp_start_responder(struct qp *qp);
-/* On entering RTS: the requester starts at attr.sq_psn. */
-void qp_start_requester(struct qp *qp);
 
 #endif

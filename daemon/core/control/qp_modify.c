@@ -8,6 +8,7 @@
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/qp/qp_traffic.h"
 #include "daemon/core/qp/resource.h"
 #include "daemon/core/requester/retire.h"
 
@@ -209,7 +210,7 @@ static void assign(struct qp_attr *to, const struct qp_attr *a, uint32_t mask)
 static void connect_peer(struct qp *qp)
 {
     if (qp->peer) {
-        uint64_t inflight = qp->req.inflight;
+        uint64_t inflight = qp->req->inflight;
         sched_stop_waiting(&qp->sched);
         qp_release(qp, inflight);
         peer_window_put(qp->peer);
@@ -218,6 +219,30 @@ static void connect_peer(struct qp *qp)
     } else {
         qp->peer = peer_window_get(&qp->e->peers, qp->attr.av.dgid);
     }
+}
+
+/* The requester and the responder follow the new state and the new attributes. Those of a QP without traffic do so when
+ * they are set up (qp_traffic_begin). */
+static void apply(struct qp *qp, uint8_t from, uint32_t mask)
+{
+    uint8_t to = qp->attr.state;
+    if (from == QPS_INIT && to == QPS_RTR)
+        qp_start_responder(qp);
+    if (from == QPS_RTR && to == QPS_RTS)
+        qp_start_requester(qp);
+    if (mask & QPA_MAX_DEST_RD_ATOMIC)
+        resp_set_resources(qp, qp->attr.max_dest_rd_atomic);
+    if (mask & QPA_RETRY_CNT)
+        qp->req->retries_left = qp->attr.retry_cnt;
+    if (mask & QPA_RNR_RETRY)
+        qp->req->rnr_left = qp->attr.rnr_retry;
+    if (to == QPS_SQD && from != QPS_SQD) {
+        if (!(mask & QPA_EN_SQD_ASYNC_NOTIFY))
+            qp->attr.sqd_async_notify = false; /* the program must ask for the event each time */
+        qp->sq_drained_reported = false;
+        req_drained(qp);
+    }
+    qp_schedule(qp);
 }
 
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, const char **why)
@@ -234,9 +259,11 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, const ch
         qp_reset(qp);
         return 0;
     }
+    if (to > QPS_RTS)
+        qp_wake(qp);
     assign(&qp->attr, attr, mask);
     if (to == QPS_ERR) {
-        qp->resp.closed = qp->resp.closed || (from >= QPS_RTR && from != QPS_ERR);
+        qp->resp->closed = qp->resp->closed || (from >= QPS_RTR && from != QPS_ERR);
         qp_fail(qp);
         return 0;
     }
@@ -250,23 +277,9 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, const ch
             /* The port's MTU, because the path of a datagram is not known before it is sent. */
             qp->attr.path_mtu = qp->e->cfg.active_mtu;
         qp->mtu = 128u << qp->attr.path_mtu;
-        qp_start_responder(qp);
     }
-    if (from == QPS_RTR && to == QPS_RTS)
-        qp_start_requester(qp);
-    if (mask & QPA_MAX_DEST_RD_ATOMIC)
-        resp_set_resources(qp, qp->attr.max_dest_rd_atomic);
-    if (mask & QPA_RETRY_CNT)
-        qp->req.retries_left = qp->attr.retry_cnt;
-    if (mask & QPA_RNR_RETRY)
-        qp->req.rnr_left = qp->attr.rnr_retry;
-    if (to == QPS_SQD && from != QPS_SQD) {
-        if (!(mask & QPA_EN_SQD_ASYNC_NOTIFY))
-            qp->attr.sqd_async_notify = false; /* the program must ask for the event each time */
-        qp->sq_drained_reported = false;
-        req_drained(qp);
-    }
-    qp_schedule(qp);
+    if (qp->awake)
+        apply(qp, from, mask);
     QP_CHECK(qp);
     return 0;
 }

@@ -10,9 +10,9 @@
 static inline uint64_t qp_deadline(const struct qp *qp)
 {
     uint64_t d = req_deadline(qp);
-    if (qp->resp.ack_deadline && qp->resp.ack_deadline < d)
-        d = qp->resp.ack_deadline;
-    return min64(d, dcqcn_deadline(&qp->dcqcn));
+    if (qp->resp->ack_deadline && qp->resp->ack_deadline < d)
+        d = qp->resp->ack_deadline;
+    return min64(d, dcqcn_deadline(qp->dcqcn));
 }
 
 /* To be called when the deadline may have changed. A deadline mostly moves to a later time, for example with each ACK.

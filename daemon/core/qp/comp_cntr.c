@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_traffic.h"
 #include "wire/grh.h"
 
 void comp_cntr_init(struct comp_cntr *c, bool bytes)
@@ -23,6 +24,7 @@ int comp_cntr_attach(struct qp *qp, struct comp_cntr *c, uint32_t ops)
         return -EINVAL;
     if (qp->cntr_ops & ops)
         return -EBUSY;
+    qp_wake(qp);
     for (unsigned op = 0; op < CNTR_OPS; op++) {
         if (ops & 1u << op) {
             qp->cntr[op] = c;

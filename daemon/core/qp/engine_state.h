@@ -6,6 +6,7 @@
 #include "daemon/core/base/config.h"
 #include "daemon/core/base/mem_ops.h"
 #include "daemon/core/base/owner_ops.h"
+#include "daemon/core/base/read_copies.h"
 #include "daemon/core/base/reorder.h"
 #include "daemon/core/base/report.h"
 #include "daemon/core/base/scheduler.h"
@@ -15,7 +16,6 @@
 #include "daemon/core/path/gsi.h"
 #include "daemon/core/path/mcast.h"
 #include "daemon/core/path/peer_window.h"
-#include "daemon/core/qp/read_copies.h"
 #include "daemon/core/qp/srq_state.h"
 #include "daemon/core/qp/time_wait.h"
 

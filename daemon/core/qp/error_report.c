@@ -35,7 +35,7 @@ static struct report of_qp(const struct qp *qp, enum report_kind kind)
         .kind = (uint8_t)kind,
         .qpn = qp->qpn,
         .peer_qpn = qp->attr.dest_qpn,
-        .expected = qp->resp.epsn,
+        .expected = qp->resp->epsn,
     };
     memcpy(r.peer, qp->attr.av.dgid, sizeof(r.peer));
     return r;
@@ -64,19 +64,19 @@ void report_nak_sent(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct
     struct report r = of_qp(qp, REPORT_NAK_SENT);
     if (p)
         report_packet(&r, p);
-    if (p && !r.has_key && qp->resp.message == OP_IS_WRITE) {
+    if (p && !r.has_key && qp->resp->message == OP_IS_WRITE) {
         r.has_key = true;
-        r.key = qp->resp.rkey;
-        r.va = qp->resp.va;
+        r.key = qp->resp->rkey;
+        r.va = qp->resp->va;
     }
     r.syndrome = syndrome;
     r.psn = psn;
     add(qp->e, &r);
-    if ((syndrome & AETH_KIND_MASK) != AETH_NAK || syndrome == NAK_PSN_SEQUENCE || qp->failure.kind != REPORT_NONE)
+    if ((syndrome & AETH_KIND_MASK) != AETH_NAK || syndrome == NAK_PSN_SEQUENCE || qp->failure->kind != REPORT_NONE)
         return;
-    qp->failure = r; /* with the key and address that the packet named */
-    qp->failure.kind = REPORT_ERROR;
-    qp->failure.cause = ERROR_REFUSED;
+    *qp->failure = r; /* with the key and address that the packet named */
+    qp->failure->kind = REPORT_ERROR;
+    qp->failure->cause = ERROR_REFUSED;
 }
 
 void report_nak_rcvd(struct qp *qp, const struct pkt *p)
@@ -90,8 +90,8 @@ void report_nak_rcvd(struct qp *qp, const struct pkt *p)
 void report_timeout(struct qp *qp)
 {
     struct report r = of_qp(qp, REPORT_TIMEOUT);
-    r.psn = qp->req.una_psn;
-    r.retries_left = qp->req.retries_left;
+    r.psn = qp->req->una_psn;
+    r.retries_left = qp->req->retries_left;
     add(qp->e, &r);
 }
 
@@ -116,7 +116,7 @@ void report_drop_qp(struct qp *qp, enum drop_cause cause, const struct pkt *p)
 /* Adds the key and address of the request that the requester's failure is about. */
 static void add_request(struct report *r, const struct qp *qp)
 {
-    const struct requester *req = &qp->req;
+    const struct requester *req = qp->req;
     r->psn = req->una_psn;
     if (req->una == req->sq.tail)
         return;
@@ -131,7 +131,7 @@ static void add_request(struct report *r, const struct qp *qp)
 /* Adds the first SGE of the oldest request whose lkey does not allow the access, if there is one. */
 static void add_bad_sge(struct report *r, const struct qp *qp)
 {
-    const struct requester *req = &qp->req;
+    const struct requester *req = qp->req;
     if (req->una == req->sq.tail)
         return;
     const struct send_wqe *w = req_wqe(req, req->una);
@@ -155,24 +155,24 @@ void report_error(struct qp *qp, enum error_cause cause, uint8_t status, uint8_t
     if (qp->failure_reported)
         return; /* a consequence of the first error */
     qp->failure_reported = true;
-    if (qp->failure.kind != REPORT_NONE) {
-        add(qp->e, &qp->failure);
+    if (qp->failure->kind != REPORT_NONE) {
+        add(qp->e, qp->failure);
         return;
     }
     r.cause = (uint8_t)cause;
     r.status = status;
     r.syndrome = syndrome;
-    r.psn = qp->resp.epsn;
+    r.psn = qp->resp->epsn;
     if (cause != ERROR_RECV && cause != ERROR_PROGRAM && cause != ERROR_REFUSED)
         add_request(&r, qp);
     if (status == WC_LOC_PROT_ERR && cause == ERROR_LOCAL)
         add_bad_sge(&r, qp);
-    qp->failure = r;
+    *qp->failure = r;
     add(qp->e, &r);
 }
 
 void report_forget(struct qp *qp)
 {
-    qp->failure.kind = REPORT_NONE;
+    qp->failure->kind = REPORT_NONE;
     qp->failure_reported = false;
 }

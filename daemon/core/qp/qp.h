@@ -17,6 +17,7 @@ struct qp {
     struct sched_entity sched; /* ready: it may have something to send or to complete; waiting: for its peer's window */
     struct timer timer;
     struct list_node urgent; /* in engine.urgent: perhaps a CNP, a NAK or an ACK is due */
+    struct list_node taker; /* in srq.takers while resp->rq holds a request of it */
     struct list_node groups; /* UD: mcast_member.of_qp of the groups that it is in */
     /* Connected QPs: the window of their destination. UD: that of the last request, if the entry still has this
      * address. */
@@ -29,6 +30,7 @@ struct qp {
     uint8_t service; /* enum op_service */
     uint16_t send_ops; /* requests that may be posted: bits of enum send_op */
     uint8_t cntr_ops; /* bits of enum cntr_op: requests that completion counters count */
+    bool awake; /* its requester, responder and queues are set up */
     bool sq_sig_all;
     bool sq_drained_reported;
     bool last_wqe_reported;
@@ -38,12 +40,13 @@ struct qp {
     struct tag_list *tm; /* the SRQ's matching list; NULL: none */
     struct qp_caps caps;
     struct qp_attr attr; /* state included */
-    struct requester req;
-    struct responder resp;
-    struct dcqcn dcqcn;
-    struct comp_cntr *cntr[CNTR_OPS]; /* valid where cntr_ops has the bit */
-    struct engine_counters counters;
-    struct report failure; /* the first cause of its error state; kind REPORT_NONE: none */
+    /* What only traffic uses (qp_traffic.h). Nothing touches this memory before the QP is awake. */
+    struct requester *req;
+    struct responder *resp;
+    struct dcqcn *dcqcn;
+    struct engine_counters *counters;
+    struct comp_cntr **cntr; /* [CNTR_OPS]: valid where cntr_ops has the bit */
+    struct report *failure; /* the first cause of its error state; kind REPORT_NONE: none */
     bool failure_reported; /* a report of the failure was made */
 };
 
@@ -74,8 +77,8 @@ static inline void qp_schedule(struct qp *qp)
 
 /* Counters of the QP and of the engine. */
 #define COUNT(qp, name) COUNT_N(qp, name, 1u)
-#define COUNT_N(qp, name, n) ((qp)->counters.name += (n), (qp)->e->counters.name += (n))
-#define COUNT_MAX(qp, name, n) (raise_to(&(qp)->counters.name, (n)), raise_to(&(qp)->e->counters.name, (n)))
+#define COUNT_N(qp, name, n) ((qp)->counters->name += (n), (qp)->e->counters.name += (n))
+#define COUNT_MAX(qp, name, n) (raise_to(&(qp)->counters->name, (n)), raise_to(&(qp)->e->counters.name, (n)))
 static inline void raise_to(uint64_t *counter, uint64_t n)
 {
     if (n > *counter)
@@ -107,13 +110,13 @@ static inline uint64_t req_packet_cost(const struct qp *qp)
 /* More bytes of the QP are in flight to its peer. Connected QPs only. */
 static inline void qp_charge(struct qp *qp, uint64_t cost)
 {
-    qp->req.inflight += cost;
+    qp->req->inflight += cost;
     peer_window_charge(qp->peer, cost);
 }
 /* Fewer bytes of the QP are in flight to its peer. */
 static inline void qp_release(struct qp *qp, uint64_t cost)
 {
-    qp->req.inflight -= cost;
+    qp->req->inflight -= cost;
     if (qp->peer)
         peer_window_release(qp->peer, cost);
 }

@@ -39,7 +39,7 @@ static uint64_t packet_cost(const struct qp *qp, const struct send_wqe *w, uint3
  * arrived or to be lost. */
 static void check_inflight(const struct qp *qp)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     uint64_t cost = 0;
     uint32_t at = r->una_psn;
     if (r->unsent - r->una > WALK_MAX || ahead(r, r->next_psn) > 4 * WALK_MAX)
@@ -72,7 +72,7 @@ static void check_credits(const struct requester *r)
 
 static void check_requester(const struct qp *qp)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     check_queue(r);
     if ((qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD) || req_is_flushing(r))
         return;
@@ -104,8 +104,8 @@ static void check_offload(const struct requester *r)
 /* What is held is in order, and nothing of it could be carried out. */
 static void check_held(const struct qp *qp)
 {
-    const struct reorder_queue *q = &qp->resp.held;
-    uint32_t n = 0, at = qp->resp.epsn;
+    const struct reorder_queue *q = &qp->resp->held;
+    uint32_t n = 0, at = qp->resp->epsn;
     for (const struct list_node *l = q->packets.next; l != &q->packets; l = l->next) {
         const struct held_packet *h = list_entry(l, struct held_packet, link);
         assert(n++ ? psn_diff(h->p.psn, at) >= 0 : psn_diff(h->p.psn, at) > 0);
@@ -117,7 +117,7 @@ static void check_held(const struct qp *qp)
 
 static void check_responder(const struct qp *qp)
 {
-    const struct responder *r = &qp->resp;
+    const struct responder *r = qp->resp;
     uint32_t pending = 0, again = 0, unread = 0;
     if (r->res_tail) { /* else its memory was never touched */
         for (unsigned i = 0; i <= r->res_mask; i++) {
@@ -135,18 +135,31 @@ static void check_responder(const struct qp *qp)
     assert(queue_used(&r->rq) <= r->rq.depth);
     check_held(qp);
     if (!qp_has_rq(qp))
-        assert(list_empty(&r->taker) == (queue_used(&r->rq) == 0));
+        assert(list_empty(&qp->taker) == (queue_used(&r->rq) == 0));
     assert(r->message == 0 || r->message == OP_IS_SEND || r->message == OP_IS_WRITE);
+}
+
+/* The QP has had no traffic, so it is on no list. */
+static void check_asleep(const struct qp *qp)
+{
+    assert(list_empty(&qp->sched.ready) && list_empty(&qp->sched.waiting) && list_empty(&qp->urgent));
+    assert(list_empty(&qp->taker));
+    assert(qp->timer.when == NEVER);
+    assert(qp->attr.state <= QPS_RTS && !qp->tm);
 }
 
 void qp_check(const struct qp *qp)
 {
+    if (!qp->awake) {
+        check_asleep(qp);
+        return;
+    }
     check_requester(qp);
     if (qp->tm)
-        check_offload(&qp->req);
+        check_offload(qp->req);
     check_responder(qp);
     if (qp->attr.state == QPS_ERR)
-        assert(qp->req.inflight == 0 || qp->type == QPT_UD);
+        assert(qp->req->inflight == 0 || qp->type == QPT_UD);
     if (qp->attr.state == QPS_ERR || qp->attr.state < QPS_RTS)
         assert(!sched_is_waiting(&qp->sched));
 }
@@ -176,7 +189,7 @@ static void check_peer(const struct engine *e, const struct peer_window *p)
         const struct qp *qp = e->qps[i];
         if (!qp || qp->peer != p || qp->type == QPT_UD)
             continue;
-        bytes += qp->req.inflight;
+        bytes += qp->awake ? qp->req->inflight : 0;
         users++;
     }
     assert(bytes == p->inflight);

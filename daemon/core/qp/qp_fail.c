@@ -9,7 +9,7 @@
  * sends no more responses, unless its own NAK waits behind them. */
 static void stop_responder(struct qp *qp)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     r->ack_pending = r->ack_pending || r->ack_deadline;
     r->ack_deadline = 0;
     if (r->res_pending && !r->nak) {
@@ -24,14 +24,14 @@ void qp_fail(struct qp *qp)
         return;
     report_error(qp, ERROR_PROGRAM, 0, 0); /* if nothing else was the reason */
     qp->attr.state = QPS_ERR;
-    qp->req.flush_end = qp->req.sq.tail;
-    qp->req.rnr_until = 0;
+    qp->req->flush_end = qp->req->sq.tail;
+    qp->req->rnr_until = 0;
     stop_responder(qp);
-    reorder_clear(&qp->e->reorder, &qp->resp.held);
-    qp->resp.sack_pending = false;
+    reorder_clear(&qp->e->reorder, &qp->resp->held);
+    qp->resp->sack_pending = false;
     if (qp->peer)
-        qp_release(qp, qp->req.inflight);
-    scoreboard_clear(&qp->req.board);
+        qp_release(qp, qp->req->inflight);
+    scoreboard_clear(&qp->req->board);
     sched_stop_waiting(&qp->sched);
     qp_schedule(qp);
 }
@@ -41,7 +41,7 @@ void qp_fail_sends(struct qp *qp)
     if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD)
         return;
     qp->attr.state = QPS_SQE;
-    qp->req.flush_end = qp->req.sq.tail;
+    qp->req->flush_end = qp->req->sq.tail;
     sched_stop_waiting(&qp->sched);
     qp_schedule(qp);
 }
@@ -49,8 +49,8 @@ void qp_fail_sends(struct qp *qp)
 void qp_fail_with_nak(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct pkt *p)
 {
     COUNT(qp, naks_sent);
-    qp->resp.nak = syndrome;
-    qp->resp.nak_psn = psn;
+    qp->resp->nak = syndrome;
+    qp->resp->nak_psn = psn;
     report_nak_sent(qp, syndrome, psn, p);
     report_error(qp, ERROR_REFUSED, 0, syndrome);
     qp_fail(qp);

@@ -5,7 +5,7 @@
 
 struct resource *resp_new_resource(struct qp *qp)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     struct resource *res = resp_resource(r, r->res_tail);
     if (res->pending)
         return NULL;
@@ -28,7 +28,7 @@ static void put_copy(struct qp *qp, struct resource *res)
 
 void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     if (res->pending) {
         if (res->copied && start < res->copy_pkt) {
             put_copy(qp, res);
@@ -50,7 +50,7 @@ void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint
 
 void resp_set_copy(struct qp *qp, struct resource *res, uint8_t *copy)
 {
-    qp->resp.res_unread -= resource_is_unread(res);
+    qp->resp->res_unread -= resource_is_unread(res);
     res->copied = true;
     res->copy = copy;
     res->copy_pkt = res->next_pkt;
@@ -58,7 +58,7 @@ void resp_set_copy(struct qp *qp, struct resource *res, uint8_t *copy)
 
 void resp_response_done(struct qp *qp, struct resource *res)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     r->res_unread -= resource_is_unread(res);
     if (res->copied)
         put_copy(qp, res);
@@ -71,14 +71,14 @@ void resp_response_done(struct qp *qp, struct resource *res)
 
 void resp_drop_responses(struct qp *qp)
 {
-    while (qp->resp.res_pending)
-        resp_response_done(qp, resp_resource(&qp->resp, qp->resp.res_first));
+    while (qp->resp->res_pending)
+        resp_response_done(qp, resp_resource(qp->resp, qp->resp->res_first));
 }
 
 /* Looks at the newest resource first: older ones may have the same PSNs of an earlier round. */
 struct resource *resp_find_resource(struct qp *qp, uint32_t psn, uint8_t operation)
 {
-    const struct responder *r = &qp->resp;
+    const struct responder *r = qp->resp;
     for (uint32_t i = 0; i <= r->res_mask; i++) {
         struct resource *res = resp_resource(r, r->res_tail - 1 - i);
         int32_t off = psn_diff(psn, res->first_psn);
@@ -90,7 +90,7 @@ struct resource *resp_find_resource(struct qp *qp, uint32_t psn, uint8_t operati
 
 void resp_set_resources(struct qp *qp, uint32_t n)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     uint32_t old = r->res_mask + 1;
     uint32_t size = pow2_at_least(n < RESOURCES_LEAST ? RESOURCES_LEAST : n);
     if (size <= old && r->res_mask)

@@ -39,7 +39,6 @@ struct responder {
     struct queue rq; /* with an SRQ: the one request that was taken from it */
     uint32_t srqn; /* the SRQ that requests are taken from. XRC: that of the message under way, or of the last one */
     uint32_t pd; /* that rkeys are checked against. XRC: that of the message under way, or of the last one */
-    struct list_node taker; /* in srq.takers while rq holds a request of it */
     struct tm_rx tm_rx; /* the message under way, if the SRQ matches tags */
     uint32_t epsn;
     uint64_t data_at; /* time when READ responses with data were last sent, ns; 0: never */
@@ -87,8 +86,8 @@ struct responder {
     bool stalled; /* such a request came and was dropped, because there was no room for a copy */
 };
 
-/* The rings of READs and atomics, at the start of the memory of the queues. They are not touched before the first READ
- * or atomic. Those that may stay unused for the most part come last. */
+/* The rings of READs and atomics, at the end of the memory for traffic. They are not touched before the first READ or
+ * atomic. Those that may stay unused for the most part come last. */
 struct rd_atomic {
     struct rd_credit rd[ENGINE_MAX_RD_ATOMIC];
     uint64_t atomic_result[ENGINE_MAX_RD_ATOMIC];

@@ -12,7 +12,7 @@ struct tag_list;
 struct srq {
     struct engine *e;
     struct queue rq; /* requests that no message has taken */
-    struct list_node takers; /* responder.taker of QPs that have taken a request */
+    struct list_node takers; /* qp.taker of QPs that have taken a request */
     uint32_t taken; /* number of taken requests. They count for the queue's depth, so that each can be put back */
     uint32_t users; /* QPs attached to it */
     void *owner, *cq;

@@ -36,7 +36,7 @@ void tm_complete_entry(struct qp *qp, struct tm_rx *rx, uint8_t status, uint64_t
 
 void tm_delivered(struct qp *qp, struct completion *c, uint64_t now)
 {
-    struct tm_rx *rx = &qp->resp.tm_rx;
+    struct tm_rx *rx = &qp->resp->tm_rx;
     if (c->opcode != WC_RECV)
         return; /* the completion belongs to an RDMA WRITE with immediate data */
     c->opcode = tm_wc_opcode(TM_ACT_BUFFER, rx->kind);
@@ -47,7 +47,7 @@ void tm_delivered(struct qp *qp, struct completion *c, uint64_t now)
 
 bool tm_fail_message(struct qp *qp, uint8_t status, uint64_t now)
 {
-    struct tm_rx *rx = &qp->resp.tm_rx;
+    struct tm_rx *rx = &qp->resp->tm_rx;
     if (!rx->entry)
         return false;
     tm_complete_entry(qp, rx, status, now);
@@ -67,15 +67,15 @@ bool tm_fault(struct qp *qp, const struct completion *c, uint64_t now)
 
 bool tm_flush(struct qp *qp, uint64_t now)
 {
-    struct tm_rx *rx = &qp->resp.tm_rx;
+    struct tm_rx *rx = &qp->resp->tm_rx;
     if (!rx->entry)
         tm_drop(qp->tm, rx, now); /* an unexpected message is not counted, so it no longer keeps entries pending */
     else if (completion_room(qp->e) == 0)
         return true;
     else
         tm_complete_entry(qp, rx, WC_WR_FLUSH_ERR, now);
-    while (!list_empty(&qp->req.rndv)) {
-        struct tm_entry *e = list_entry(qp->req.rndv.next, struct tm_entry, job);
+    while (!list_empty(&qp->req->rndv)) {
+        struct tm_entry *e = list_entry(qp->req->rndv.next, struct tm_entry, job);
         if (completion_room(qp->e) == 0)
             return true;
         list_remove(&e->job);
@@ -93,13 +93,13 @@ static void detach_entry(struct qp *qp, struct tm_entry *e)
 
 void tm_detach(struct qp *qp)
 {
-    struct tm_rx *rx = &qp->resp.tm_rx;
-    struct requester *r = &qp->req;
+    struct tm_rx *rx = &qp->resp->tm_rx;
+    struct requester *r = qp->req;
     if (!qp->tm)
         return;
     for (uint32_t i = r->sq.head; i != r->sq.tail; i++)
-        if (req_wqe(&qp->req, i)->offload == OFFLOAD_READ)
-            detach_entry(qp, req_wqe(&qp->req, i)->entry);
+        if (req_wqe(qp->req, i)->offload == OFFLOAD_READ)
+            detach_entry(qp, req_wqe(qp->req, i)->entry);
     while (!list_empty(&r->rndv)) {
         struct tm_entry *e = list_entry(r->rndv.next, struct tm_entry, job);
         list_remove(&e->job);

@@ -29,7 +29,7 @@ static void bad_response(struct qp *qp, const struct pkt *p)
 /* To be called after una_psn has moved. released: cost of the packets that are no longer in flight. */
 static void progressed(struct qp *qp, uint64_t released, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     bool beyond = psn_diff(r->una_psn, r->next_psn) > 0;
     if (psn_diff(r->next_psn, r->una_psn) <= 0) { /* an answer to an earlier transmission overtook the retransmission */
         r->next_psn = r->una_psn;
@@ -56,7 +56,7 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
 /* Cost of the packets in flight among the packets [from, to) of a request. */
 static uint64_t released_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
 {
-    int32_t flown = psn_diff(qp->req.next_psn, psn_add(w->first_psn, from));
+    int32_t flown = psn_diff(qp->req->next_psn, psn_add(w->first_psn, from));
     if (flown <= 0)
         return 0;
     return req_cost(qp, w, from, (uint32_t)flown < to - from ? from + (uint32_t)flown : to);
@@ -66,7 +66,7 @@ static uint64_t released_cost(const struct qp *qp, const struct send_wqe *w, uin
  * response completes them. */
 static void advance(struct qp *qp, uint32_t to, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     uint32_t before = r->una_psn;
     uint64_t released = 0;
     while (psn_diff(to, r->una_psn) > 0 && r->una != r->unsent) {
@@ -120,7 +120,7 @@ static void nak_received(struct qp *qp, const struct pkt *p, uint64_t now)
 
 static void rnr_received(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     advance(qp, p->psn, now);
     COUNT(qp, rcvd_rnr_err);
     req_credit_refused(r);
@@ -145,7 +145,7 @@ static void rnr_received(struct qp *qp, const struct pkt *p, uint64_t now)
 
 static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     switch (p->aeth.syndrome & AETH_KIND_MASK) {
     case AETH_ACK: {
         COUNT(qp, acks_rcvd);
@@ -182,7 +182,7 @@ static bool store(struct qp *qp, const struct send_wqe *w, uint32_t off, const u
 /* Steps over one response packet of request una. */
 static void answered(struct qp *qp, const struct send_wqe *w, uint32_t off, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     uint64_t released = released_cost(qp, w, off, off + 1);
     r->una_psn = psn_add(r->una_psn, 1);
     if (off + 1 == w->npkts)
@@ -193,7 +193,7 @@ static void answered(struct qp *qp, const struct send_wqe *w, uint32_t off, uint
 
 static void response_received(struct qp *qp, const struct pkt *p, bool atomic, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     advance(qp, p->psn, now);
     if (r->una_psn != p->psn) { /* an earlier response is missing */
         req_lost_response(qp, now);
@@ -245,7 +245,7 @@ static bool is_from_peer(const struct qp *qp, const struct sack *s, const struct
 /* While the QP goes back, it sends everything again, so only the expected PSN is news. */
 bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     if (!is_from_peer(qp, s, meta) || (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD))
         return false;
     if (psn_diff(s->expected, r->una_psn) < 0 || psn_diff(s->end, r->sent_psn) > 0) {
@@ -261,7 +261,7 @@ bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta
 
 void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD) {
         bad_response(qp, p);
         return;

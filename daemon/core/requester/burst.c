@@ -130,8 +130,8 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     s->budget -= min32(len, s->budget);
     if (psn_diff(p.psn, s->sent0) < 0) {
         t->retransmit = true;
-        rtt_packets_repeated(&qp->req, p.psn, read_pkts ? read_pkts : 1);
-        switch (qp->req.cause) {
+        rtt_packets_repeated(qp->req, p.psn, read_pkts ? read_pkts : 1);
+        switch (qp->req->cause) {
         case RETRANS_FAST:
             COUNT(qp, fast_retrans);
             break;
@@ -150,8 +150,8 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
             break;
         }
     }
-    if (p.ackreq && (!t->retransmit || (rtt_may_time_again(&qp->req) && !wqe_is_answered(w))))
-        rtt_packet_planned(&qp->req, p.psn, s->now);
+    if (p.ackreq && (!t->retransmit || (rtt_may_time_again(qp->req) && !wqe_is_answered(w))))
+        rtt_packet_planned(qp->req, p.psn, s->now);
     return t;
 }
 
@@ -213,13 +213,13 @@ static void ask_late(struct burst *s)
     const struct tx_pkt *t = &s->b->pkt[s->b->n - 1];
     pkt_ask_ack(s->b->buf + t->off);
     if (psn_diff(t->psn, s->sent0) >= 0)
-        rtt_packet_planned(&s->qp->req, t->psn, s->now);
+        rtt_packet_planned(s->qp->req, t->psn, s->now);
 }
 
 enum plan_verdict burst_plan(struct burst *s, uint32_t index, uint32_t off, uint32_t *n)
 {
     struct qp *qp = s->qp;
-    struct send_wqe *w = req_wqe(&qp->req, index);
+    struct send_wqe *w = req_wqe(qp->req, index);
     struct run *run = &s->run[s->runs];
     *run = (struct run){.index = index,
                         .psn = psn_add(w->first_psn, off),
@@ -245,7 +245,7 @@ enum plan_verdict burst_plan(struct burst *s, uint32_t index, uint32_t off, uint
         if (len && !(w->wr.flags & SEND_INLINE) && !plan_gather(s, run, w, start, len)) {
             tx_take_back(s->b, run->pkt0, run->used0);
             s->bufs = run->buf0;
-            rtt_cancel(&qp->req);
+            rtt_cancel(qp->req);
             return PLAN_FAILED;
         }
         *n = done;
@@ -266,8 +266,8 @@ void burst_gather(struct burst *s)
         if (run->segments == 0 ||
             mem->ops->read(mem->ctx, &s->segment[run->segment0], run->segments, &s->buf[run->buf0], run->bufs) == 0)
             continue;
-        struct requester *r = &s->qp->req;
-        req_wqe(&s->qp->req, run->index)->local_error = WC_LOC_PROT_ERR;
+        struct requester *r = s->qp->req;
+        req_wqe(s->qp->req, run->index)->local_error = WC_LOC_PROT_ERR;
         tx_take_back(s->b, run->pkt0, run->used0);
         if (psn_diff(run->psn, r->next_psn) < 0)
             req_rewind(s->qp, run->psn);
@@ -286,7 +286,7 @@ void burst_init(struct burst *s, struct qp *qp, struct tx_batch *b, uint32_t bud
     s->now = now;
     s->budget = budget;
     s->resends = budget == UINT32_MAX || qp->e->cfg.max_resends == 0 ? UINT32_MAX : qp->e->cfg.max_resends;
-    s->sent0 = qp->req.sent_psn;
+    s->sent0 = qp->req->sent_psn;
     s->runs = s->segments = s->bufs = 0;
 }
 

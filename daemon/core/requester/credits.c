@@ -7,18 +7,9 @@
  * such ACKs, or if its program posts nothing. */
 #define ASK_NS 500000000u
 
-void req_credits_start(struct qp *qp)
-{
-    struct requester *r = &qp->req;
-    r->credits = (struct req_credits){
-        .state = qp->e->cfg.e2e_credits && qp->type == QPT_RC ? CREDITS_UNKNOWN : CREDITS_UNLIMITED,
-        .plain_psn = psn_add(qp->attr.sq_psn, PSN_MASK),
-    };
-}
-
 bool req_has_credit(const struct qp *qp, const struct send_wqe *w)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     const struct req_credits *c = &r->credits;
     if (c->state == CREDITS_UNLIMITED || !wqe_takes_recv(w) || r->next_psn != r->sent_psn ||
         r->next_psn != w->first_psn || c->may_ask)
@@ -28,7 +19,7 @@ bool req_has_credit(const struct qp *qp, const struct send_wqe *w)
 
 void req_credit_used(struct qp *qp, const struct send_wqe *w)
 {
-    struct req_credits *c = &qp->req.credits;
+    struct req_credits *c = &qp->req->credits;
     if (c->state == CREDITS_UNLIMITED || !wqe_takes_recv(w))
         return;
     if (c->may_ask && req_credits_left(c) == 0) {
@@ -42,7 +33,7 @@ void req_credit_used(struct qp *qp, const struct send_wqe *w)
 
 void req_credit_done(struct qp *qp, const struct send_wqe *w)
 {
-    struct req_credits *c = &qp->req.credits;
+    struct req_credits *c = &qp->req->credits;
     if (c->state == CREDITS_UNLIMITED || !wqe_takes_recv(w))
         return;
     c->done++;
@@ -52,7 +43,7 @@ void req_credit_done(struct qp *qp, const struct send_wqe *w)
 
 bool req_credits_received(struct qp *qp, const struct pkt *p)
 {
-    struct req_credits *c = &qp->req.credits;
+    struct req_credits *c = &qp->req->credits;
     uint8_t code = p->aeth.syndrome & AETH_VALUE_MASK;
     if (c->state == CREDITS_UNLIMITED)
         return false;
@@ -77,7 +68,7 @@ bool req_credits_received(struct qp *qp, const struct pkt *p)
 
 bool req_credits_unasked(struct qp *qp, const struct pkt *p)
 {
-    struct req_credits *c = &qp->req.credits;
+    struct req_credits *c = &qp->req->credits;
     if (c->state == CREDITS_UNLIMITED || p->psn != c->plain_psn || (p->aeth.syndrome & AETH_KIND_MASK) != AETH_ACK ||
         !req_credits_received(qp, p))
         return false;
@@ -88,7 +79,7 @@ bool req_credits_unasked(struct qp *qp, const struct pkt *p)
 
 void req_credit_wait(struct qp *qp, uint64_t soon_ns, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     struct req_credits *c = &r->credits;
     if (r->una_psn != r->sent_psn || c->wait_until)
         return;
@@ -98,7 +89,7 @@ void req_credit_wait(struct qp *qp, uint64_t soon_ns, uint64_t now)
 
 void req_credit_ask(struct qp *qp)
 {
-    qp->req.credits.wait_until = 0;
-    qp->req.credits.may_ask = true;
+    qp->req->credits.wait_until = 0;
+    qp->req->credits.may_ask = true;
     qp_schedule(qp);
 }

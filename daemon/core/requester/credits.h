@@ -13,8 +13,6 @@
 
 struct pkt;
 
-/* On entering RTS. */
-void req_credits_start(struct qp *qp);
 /* May the message begin that is next? True for requests that take no receive request, and for messages that have begun. */
 bool req_has_credit(const struct qp *qp, const struct send_wqe *w);
 /* A new message begins: its first packet was planned. */

@@ -16,8 +16,8 @@ void req_fail(struct qp *qp, uint8_t status, uint8_t cause)
     };
     enum error_cause why = status < sizeof(cause_of) ? (enum error_cause)cause_of[status] : ERROR_PROGRAM;
     report_error(qp, why == ERROR_PROGRAM ? ERROR_LOCAL : why, status, why == ERROR_PEER_NAK ? cause : 0);
-    qp->req.fail_status = status;
-    qp->req.fail_cause = cause;
+    qp->req->fail_status = status;
+    qp->req->fail_cause = cause;
     if (qp_is_reliable(qp))
         qp_fail(qp);
     else

@@ -5,7 +5,7 @@
 
 bool req_may_run_local(const struct qp *qp, const struct send_wqe *w)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     if (w->wr.opcode == WR_LOCAL_INV && qp_is_reliable(qp) && r->una != r->cur)
         return false;
     return !(w->wr.flags & SEND_FENCE && r->rd_count);
@@ -13,7 +13,7 @@ bool req_may_run_local(const struct qp *qp, const struct send_wqe *w)
 
 bool req_run_local(struct qp *qp, struct send_wqe *w)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     w->first_psn = r->unsent_psn;
     w->npkts = 0;
     r->unsent++;

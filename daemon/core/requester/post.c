@@ -6,6 +6,7 @@
 
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/qp/qp_check.h"
+#include "daemon/core/qp/qp_traffic.h"
 #include "daemon/core/qp/qp_type.h"
 #include "daemon/core/tm/tag_list.h"
 #include "wire/gid.h"
@@ -60,11 +61,12 @@ static uint8_t datagram_error(const struct qp *qp, const struct av *av, uint32_t
 
 int qp_send_reserve(struct qp *qp, struct send_slot *slot)
 {
-    const struct queue *sq = &qp->req.sq;
+    const struct queue *sq = &qp->req->sq;
     if (qp->attr.state < QPS_RTS || qp->send_ops == 0)
         return -EINVAL;
     if (qp->tm && tm_profile_of(qp->tm)->owns_send_queue)
         return -EINVAL;
+    qp_wake(qp);
     if (qp_send_room(qp) == 0)
         return -ENOMEM;
     struct send_wqe *w = queue_at(sq, sq->tail);
@@ -78,7 +80,7 @@ int qp_send_reserve(struct qp *qp, struct send_slot *slot)
 
 int qp_send_commit(struct qp *qp)
 {
-    struct queue *sq = &qp->req.sq;
+    struct queue *sq = &qp->req->sq;
     struct send_wqe *w = queue_at(sq, sq->tail);
     const struct send_wr *wr = &w->wr;
     uint32_t length = 0;
@@ -97,7 +99,7 @@ int qp_send_commit(struct qp *qp)
     w->local_cause = 0;
     sq->tail++;
     if (qp->attr.state == QPS_ERR || qp->attr.state == QPS_SQE)
-        qp->req.flush_end = sq->tail;
+        qp->req->flush_end = sq->tail;
     qp_schedule(qp);
     QP_CHECK(qp);
     return 0;
@@ -123,5 +125,7 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
 
 uint32_t qp_send_room(const struct qp *qp)
 {
-    return qp->caps.max_send_wr - (queue_used(&qp->req.sq) - qp->req.offload_queued);
+    if (!qp->awake)
+        return qp->caps.max_send_wr;
+    return qp->caps.max_send_wr - (queue_used(&qp->req->sq) - qp->req->offload_queued);
 }

@@ -10,7 +10,7 @@
 
 static struct send_wqe *append(struct qp *qp, uint8_t offload, uint8_t opcode)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     struct send_wqe *w = queue_at(&r->sq, r->sq.tail++);
     memset(w, 0, offsetof(struct send_wqe, u));
     w->offload = offload;
@@ -32,7 +32,7 @@ static void queue_read(struct qp *qp, struct tm_entry *e)
     w->pd = srq_find(qp->e, qp->srqn)->pd;
     w->entry = e;
     memcpy(w->u.sge, e->sge, e->num_sge * sizeof(*e->sge));
-    qp->req.offload_reads++;
+    qp->req->offload_reads++;
 }
 
 /* Queues a FIN: a copy of the request's headers with another operation. */
@@ -51,13 +51,13 @@ static void queue_fin(struct qp *qp, const struct tm_rx *rx)
 static bool has_slots(const struct qp *qp, const struct tm_rx *rx)
 {
     uint32_t want = rx->action == TM_ACT_READ ? 2 : 1;
-    return qp->req.offload_queued + qp->req.offload_reads + want <= TM_SEND_SLOTS;
+    return qp->req->offload_queued + qp->req->offload_reads + want <= TM_SEND_SLOTS;
 }
 
 bool rndv_start(struct qp *qp, uint64_t now)
 {
-    while (!list_empty(&qp->req.rndv)) {
-        struct tm_entry *e = list_entry(qp->req.rndv.next, struct tm_entry, job);
+    while (!list_empty(&qp->req->rndv)) {
+        struct tm_entry *e = list_entry(qp->req->rndv.next, struct tm_entry, job);
         if (!has_slots(qp, &e->rx))
             break;
         if (e->rx.action == TM_ACT_READ) {
@@ -78,7 +78,7 @@ bool rndv_start(struct qp *qp, uint64_t now)
 
 bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now)
 {
-    if (rx->action == TM_ACT_FIN && list_empty(&qp->req.rndv) && has_slots(qp, rx)) {
+    if (rx->action == TM_ACT_FIN && list_empty(&qp->req->rndv) && has_slots(qp, rx)) {
         queue_fin(qp, rx);
         tm_done(qp->tm, rx, now);
         return true;
@@ -87,14 +87,14 @@ bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now)
     e->rx = *rx;
     e->solicited = solicited;
     *rx = (struct tm_rx){0};
-    list_append(&qp->req.rndv, &e->job);
+    list_append(&qp->req->rndv, &e->job);
     rndv_start(qp, now);
     return false;
 }
 
 bool rndv_retire(struct qp *qp, const struct send_wqe *w, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     if (w->offload == OFFLOAD_READ) {
         if (completion_room(qp->e) == 0)
             return false;
@@ -112,7 +112,7 @@ bool rndv_retire(struct qp *qp, const struct send_wqe *w, uint64_t now)
 
 void rndv_flush_request(struct qp *qp, const struct send_wqe *w, uint8_t status, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     r->offload_queued--;
     if (w->offload == OFFLOAD_READ) {
         struct tm_rx rx = w->entry->rx;

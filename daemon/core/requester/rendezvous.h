@@ -13,10 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wire/tmh.h"
-
-#define TM_SEND_SLOTS 64u /* requests of the offload in a QP's send queue */
-#define TM_FIN_LEN (TMH_LEN + RVH_LEN)
+#include "daemon/core/qp/qp_traffic.h"
 
 struct qp;
 struct send_wqe;

@@ -83,7 +83,7 @@ static void count_done(struct qp *qp, const struct send_wqe *w)
 
 void req_drained(struct qp *qp)
 {
-    if (qp->attr.state != QPS_SQD || qp->sq_drained_reported || !req_is_drained(&qp->req))
+    if (qp->attr.state != QPS_SQD || qp->sq_drained_reported || !req_is_drained(qp->req))
         return;
     qp->sq_drained_reported = true;
     if (qp->attr.sqd_async_notify)
@@ -92,7 +92,7 @@ void req_drained(struct qp *qp)
 
 bool req_retire(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     while (r->sq.head != r->una) {
         const struct send_wqe *w = req_wqe(r, r->sq.head);
         if (w->offload) {
@@ -109,7 +109,7 @@ bool req_retire(struct qp *qp, uint64_t now)
         r->sq.head++;
     }
     /* A request that failed locally fails when all requests before it are done and none of its packets is under way. */
-    if (r->una != r->unsent && r->una == r->cur && r->una_psn == r->next_psn && !req_is_flushing(&qp->req)) {
+    if (r->una != r->unsent && r->una == r->cur && r->una_psn == r->next_psn && !req_is_flushing(qp->req)) {
         const struct send_wqe *w = req_wqe(r, r->una);
         if (w->local_error) {
             COUNT(qp, local_errors);
@@ -122,8 +122,8 @@ bool req_retire(struct qp *qp, uint64_t now)
 
 bool req_flush(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
-    while (req_is_flushing(&qp->req)) {
+    struct requester *r = qp->req;
+    while (req_is_flushing(qp->req)) {
         if (completion_room(qp->e) == 0)
             return true;
         uint8_t status = r->fail_status ? r->fail_status : WC_WR_FLUSH_ERR;

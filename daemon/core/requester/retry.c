@@ -37,12 +37,11 @@ uint64_t req_timeout_ns(const struct qp *qp)
 
 uint64_t req_probe_ns(const struct qp *qp)
 {
-    const struct requester *r = &qp->req;
     uint64_t answer = congestion_rto(&qp->peer->congestion), base = answer ? answer : PROBE_UNKNOWN_NS;
     if (base < qp->e->cfg.probe_min_ns)
         base = qp->e->cfg.probe_min_ns;
     uint64_t most = base < PROBE_MAX_NS ? PROBE_MAX_NS : base;
-    uint32_t doubled = r->backoff, all = qp->peer->congestion.backoff;
+    uint32_t doubled = qp->awake ? qp->req->backoff : 0, all = qp->peer->congestion.backoff;
     if (answer == 0 && all > doubled)
         doubled = min32(all, doubled + UNKNOWN_DOUBLED_MOST);
     return min64(base << doubled, most);
@@ -57,13 +56,13 @@ static bool in_flight(const struct requester *r)
 /* Nothing is in flight. Had the QP's timeout passed when the QP went back? */
 static bool was_due(const struct qp *qp)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     return outstanding(r) && qp->attr.timeout && r->progress_at + req_timeout_ns(qp) <= r->rewound_at;
 }
 
 uint64_t req_deadline(const struct qp *qp)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD)
         return NEVER;
     if (r->rnr_until)
@@ -80,14 +79,14 @@ uint64_t req_deadline(const struct qp *qp)
 static bool path_is_silent(const struct qp *qp, uint64_t now)
 {
     const struct congestion *c = &qp->peer->congestion;
-    return c->progress_at <= qp->req.timer_at && now - c->progress_at >= qp->e->cfg.path_silence_ns;
+    return c->progress_at <= qp->req->timer_at && now - c->progress_at >= qp->e->cfg.path_silence_ns;
 }
 
 /* No answer came since timer_at: packets were lost, and perhaps the path is dead or blocked. It is neither if it has
  * carried packets of other QPs since then. Then it is the peer's QP that does not answer, unless it soon does. */
 static void suspect_path(const struct qp *qp, uint64_t now)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     struct peer_window *p = qp->peer;
     congestion_suspect(&p->congestion);
     if (path_is_silent(qp, now))
@@ -99,7 +98,7 @@ static void suspect_path(const struct qp *qp, uint64_t now)
 /* A probe or a timeout is due. */
 static void fired(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     struct congestion *c = &qp->peer->congestion;
     if (c->srtt == 0 && c->backoff < BACKOFF_MOST)
         c->backoff++;
@@ -113,7 +112,7 @@ static void fired(struct qp *qp, uint64_t now)
 /* No answer came in time. The newest packet is sent again, or the QP goes back. */
 static void repeat(struct qp *qp, enum retrans_cause cause, bool newest, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     newest = newest && r->next_psn == r->sent_psn;
     if (!newest)
         suspect_path(qp, now);
@@ -132,7 +131,7 @@ static bool path_is_behind(const struct congestion *c, uint64_t since)
 
 static void timed_out(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     const struct congestion *c = &qp->peer->congestion;
     if (path_is_behind(c, r->progress_at)) {
         r->progress_at = now;
@@ -153,7 +152,7 @@ static void timed_out(struct qp *qp, uint64_t now)
  * goes back to the oldest unacknowledged packet. It sends one packet, and the others after its ACK. */
 static void probe(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     if (path_is_behind(&qp->peer->congestion, r->timer_at))
         r->timer_at = now;
     else
@@ -162,7 +161,7 @@ static void probe(struct qp *qp, uint64_t now)
 
 void req_expire(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD)
         return;
     if (r->rnr_until) {
@@ -188,7 +187,7 @@ void req_expire(struct qp *qp, uint64_t now)
 
 void req_rewind(struct qp *qp, uint32_t psn)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     uint64_t inflight = 0;
     uint32_t at = r->una_psn;
     scoreboard_forget(qp);
@@ -223,7 +222,7 @@ static void take_credit(struct requester *r, uint32_t first, uint32_t end)
 
 void req_resume(struct qp *qp)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     uint64_t cost = 0;
     while (r->next_psn != r->sent_psn) {
         const struct send_wqe *w = req_wqe(r, r->cur);
@@ -247,7 +246,7 @@ void req_resume(struct qp *qp)
 
 void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     struct peer_window *p = qp->peer;
     if (cause == RETRANS_FAST) {
         congestion_confirm(&p->congestion);
@@ -265,7 +264,7 @@ void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t no
  * must run out of retries, although NAKs keep coming. */
 static void lost(struct qp *qp, uint64_t echo, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     bool again = r->rewound_at && r->una_psn == r->rewind_psn;
     if (again && (r->next_psn == r->una_psn || now - r->rewound_at < echo))
         return;

@@ -43,7 +43,7 @@ static inline bool retry_was_in_vain(struct requester *r, uint64_t rtt, uint64_t
  * it went back. True: the QP went back because no answer came in time, but its packets were not lost. */
 static inline bool retry_progress(struct qp *qp, bool beyond, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     bool unanswered = req_is_unanswered(r);
     bool in_vain = unanswered && (beyond || retry_was_in_vain(r, qp->peer->congestion.rtt_min, now));
     if (in_vain)

@@ -38,7 +38,7 @@ static inline bool rtt_may_time_again(const struct requester *r)
 /* una_psn has moved. */
 static inline void rtt_progress(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     if (r->rtt_start == 0 || psn_diff(r->una_psn, r->rtt_psn) <= 0)
         return;
     congestion_sample(&qp->peer->congestion, now - r->rtt_start, now);

@@ -13,7 +13,7 @@
  * wait until the gap is filled, so it measures nothing. */
 static void take_sample(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     struct send_place at = {.index = r->una};
     if (r->rtt_start == 0 || psn_diff(r->rtt_psn, r->board.range[0].start) < 0)
         return;
@@ -27,7 +27,7 @@ static void take_sample(struct qp *qp, uint64_t now)
 
 void selective_report(struct qp *qp, const struct sack *s, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     struct scoreboard *b = &r->board;
     struct congestion *c = &qp->peer->congestion;
     uint64_t arrived = b->arrived, inflight = qp->peer->inflight;
@@ -62,7 +62,7 @@ static uint32_t run_length(const struct send_wqe *w, const struct missing_range 
 static bool send_range(struct burst *s, struct send_place *at, struct missing_range *m, enum tx_result *result)
 {
     struct qp *qp = s->qp;
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     if (!send_place_seek(r, at, m->next) || req_wqe(r, at->index)->local_error) {
         scoreboard_sent(qp, m, m->end); /* nothing of it can be sent */
         return true;
@@ -72,7 +72,7 @@ static bool send_range(struct burst *s, struct send_place *at, struct missing_ra
     *result = TX_MORE;
     if (burst_is_spent(s) || s->resends == 0)
         return false;
-    uint32_t room = burst_room(s, w, off), rate = dcqcn_allows(&qp->dcqcn, &qp->e->cfg, s->now);
+    uint32_t room = burst_room(s, w, off), rate = dcqcn_allows(qp->dcqcn, &qp->e->cfg, s->now);
     if (room == 0 || rate == 0) {
         *result = room == 0 ? TX_FULL : TX_DONE;
         return false;
@@ -93,7 +93,7 @@ static bool send_range(struct burst *s, struct send_place *at, struct missing_ra
     uint64_t cost = req_cost(qp, w, off, off + n);
     s->resends -= min32(s->resends, wqe_is_read(w) ? 1 : n);
     congestion_sent(&qp->peer->congestion, &qp->e->cfg, cost, s->now);
-    dcqcn_sent(&qp->dcqcn, wqe_has_payload(w) ? cost : PACKET_OVERHEAD, s->now);
+    dcqcn_sent(qp->dcqcn, wqe_has_payload(w) ? cost : PACKET_OVERHEAD, s->now);
     scoreboard_sent(qp, m, psn_add(w->first_psn, off + n));
     r->timer_at = s->now;
     return true;
@@ -101,7 +101,7 @@ static bool send_range(struct burst *s, struct send_place *at, struct missing_ra
 
 bool selective_send(struct burst *s, enum tx_result *result)
 {
-    struct requester *r = &s->qp->req;
+    struct requester *r = s->qp->req;
     struct scoreboard *b = &r->board;
     struct send_place at = {.index = r->una};
     if (r->rnr_until || r->fail_status || req_is_flushing(r))

@@ -15,14 +15,14 @@
 /* May any request of the queue be sent from now? */
 static bool may_begin(const struct qp *qp)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     return r->cur != r->sq.tail && !r->rnr_until && !r->fail_status && !req_is_flushing(r);
 }
 
 /* In SQD, requests that have not begun stay where they are. */
 static bool is_suspended(const struct qp *qp, const struct send_wqe *w)
 {
-    return qp->attr.state == QPS_SQD && (qp->req.cur == qp->req.unsent || !req_has_begun(&qp->req, w));
+    return qp->attr.state == QPS_SQD && (qp->req->cur == qp->req->unsent || !req_has_begun(qp->req, w));
 }
 
 enum send_verdict {
@@ -35,7 +35,7 @@ enum send_verdict {
 /* May packets of the request at cur, which has its PSNs, be sent now? */
 static enum send_verdict may_send(const struct qp *qp, const struct send_wqe *w)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     if (w->local_error)
         return SEND_LATER;
     if (r->next_psn == w->first_psn && w->wr.flags & SEND_FENCE && r->rd_count)
@@ -52,7 +52,7 @@ static enum send_verdict may_send(const struct qp *qp, const struct send_wqe *w)
 /* Gives the request at cur, which is the first one without PSNs, its place. */
 static void assign_psns(struct qp *qp, struct send_wqe *w)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     w->first_psn = r->unsent_psn;
     w->npkts = psn_count(w->length, qp->mtu);
     w->chunk = wqe_is_read(w) ? req_read_chunk(qp, w) : 0;
@@ -67,7 +67,7 @@ static void assign_psns(struct qp *qp, struct send_wqe *w)
  * wait, or failed. */
 static bool step_over_local(struct qp *qp, struct send_wqe *w)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     if (r->cur == r->unsent)
         return req_may_run_local(qp, w) && req_run_local(qp, w);
     if (w->local_error)
@@ -80,7 +80,7 @@ static bool step_over_local(struct qp *qp, struct send_wqe *w)
  * none, or it has to wait. */
 static struct send_wqe *advance(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     while (may_begin(qp)) {
         struct send_wqe *w = req_wqe(r, r->cur);
         if (is_suspended(qp, w))
@@ -120,7 +120,7 @@ static enum limit_verdict limit_run(const struct burst *s, struct send_wqe *w, u
     uint32_t want = burst_room(s, w, off);
     if (want == 0)
         return LIMIT_BATCH;
-    uint32_t rate = dcqcn_allows(&qp->dcqcn, &qp->e->cfg, s->now);
+    uint32_t rate = dcqcn_allows(qp->dcqcn, &qp->e->cfg, s->now);
     if (rate == 0)
         return LIMIT_RATE;
     want = min32(want, rate > qp->mtu ? rate / qp->mtu : 1);
@@ -149,7 +149,7 @@ static void charge(const struct burst *s, const struct send_wqe *w, uint64_t cos
 /* n PSNs of the request at cur, from packet off on, were planned. */
 static void commit_run(const struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
-    struct requester *r = &s->qp->req;
+    struct requester *r = s->qp->req;
     if (r->una_psn == r->next_psn)
         retry_begins(r, s->now);
     if (off == 0 && r->next_psn == r->sent_psn)
@@ -161,7 +161,7 @@ static void commit_run(const struct burst *s, const struct send_wqe *w, uint32_t
     }
     uint64_t cost = req_cost(s->qp, w, off, off + n);
     charge(s, w, cost);
-    dcqcn_sent(&s->qp->dcqcn, wqe_has_payload(w) ? cost : PACKET_OVERHEAD, s->now);
+    dcqcn_sent(s->qp->dcqcn, wqe_has_payload(w) ? cost : PACKET_OVERHEAD, s->now);
     r->next_psn = psn_add(r->next_psn, n);
     if (psn_diff(r->next_psn, r->sent_psn) > 0)
         r->sent_psn = r->next_psn;
@@ -210,7 +210,7 @@ static bool choose_probe(const struct requester *r, uint32_t *index, uint32_t *o
 /* Plans the probe that is due. PLAN_FULL: the probe stays due. */
 static enum plan_verdict plan_probe(struct burst *s)
 {
-    struct requester *r = &s->qp->req;
+    struct requester *r = s->qp->req;
     uint32_t index, off, n;
     r->probe_due = false;
     if (!choose_probe(r, &index, &off, &n))
@@ -238,7 +238,7 @@ static enum tx_result stop_at_window(const struct burst *s)
 /* Plans and commits the next run of request w, which is at cur. False: the turn is over, with this result. */
 static bool send_run(struct burst *s, struct send_wqe *w, enum tx_result *result)
 {
-    struct requester *r = &s->qp->req;
+    struct requester *r = s->qp->req;
     uint32_t off = wqe_offset(w, r->next_psn), n;
     bool again = r->next_psn != r->sent_psn;
     if (burst_is_spent(s) || (again && s->resends == 0)) {
@@ -267,11 +267,11 @@ static bool send_run(struct burst *s, struct send_wqe *w, enum tx_result *result
 
 enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD)
         return TX_DONE;
     struct burst s;
-    burst_init(&s, qp, b, sched_turn_bytes(&qp->sched, qp->e->cfg.burst_bytes, resp_has_work(&qp->resp)), now);
+    burst_init(&s, qp, b, sched_turn_bytes(&qp->sched, qp->e->cfg.burst_bytes, resp_has_work(qp->resp)), now);
     if (r->probe_due && plan_probe(&s) == PLAN_FULL)
         return TX_FULL;
     enum tx_result result = TX_DONE;

@@ -25,7 +25,7 @@
 /* The part of the peer's window that other QPs leave. */
 static uint64_t left_by_others(const struct qp *qp)
 {
-    uint64_t others = qp->peer->inflight - qp->req.inflight, window = qp->e->cfg.peer_window_bytes;
+    uint64_t others = qp->peer->inflight - qp->req->inflight, window = qp->e->cfg.peer_window_bytes;
     return others < window ? window - others : 0;
 }
 
@@ -57,7 +57,7 @@ uint32_t req_read_chunk(const struct qp *qp, const struct send_wqe *w)
 
 bool req_choose_chunk(const struct qp *qp, struct send_wqe *w, uint32_t off)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     if (r->next_psn != r->sent_psn || (off - w->chunk_base) % w->chunk)
         return true;
     if (r->una_psn == r->next_psn) {
@@ -116,7 +116,7 @@ static uint32_t pass_if_blocked(struct qp *qp, uint64_t pace_at, uint64_t now)
     struct congestion *c = &qp->peer->congestion;
     uint64_t since = c->progress_at > c->passed_at ? c->progress_at : c->passed_at;
     uint64_t answer = congestion_rto(c), wait = answer ? answer : BLOCKED_UNKNOWN_NS;
-    bool idle = qp->req.inflight == 0;
+    bool idle = qp->req->inflight == 0;
     if (idle && now - since >= wait) {
         c->passed_at = now;
         return 1;
@@ -148,7 +148,7 @@ static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off,
         return n;
     uint32_t fit = (uint32_t)(room / req_packet_cost(qp)); /* fewer than n */
     uint32_t burst = qp->e->cfg.burst_bytes / qp->mtu;
-    bool idle = qp->req.inflight == 0;
+    bool idle = qp->req->inflight == 0;
     if (idle && !another_user_waits(qp, p))
         return fit > burst ? fit : min32(burst, n);
     if (fit >= min32(n, burst / 4))
@@ -184,7 +184,7 @@ static uint32_t fits_path(struct qp *qp, const struct send_wqe *w, uint32_t off,
  * although it is too long for the windows. */
 static uint32_t read_allowed(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want, uint64_t now)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     const struct engine_config *cfg = &qp->e->cfg;
     bool idle = r->inflight == 0;
     if (!idle && (uint32_t)psn_diff(r->next_psn, r->una_psn) + want > cfg->window_pkts)
@@ -201,7 +201,7 @@ static uint32_t read_allowed(struct qp *qp, const struct send_wqe *w, uint32_t o
 /* How many of the packets [off, off + want) the windows let through now. */
 uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want, uint64_t now)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     const struct engine_config *cfg = &qp->e->cfg;
     uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn), most = req_is_unanswered(r) ? 1 : cfg->window_pkts, n;
     if (!qp_is_reliable(qp))
@@ -221,7 +221,7 @@ uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off
 
 uint32_t req_window_allows_again(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want, uint64_t now)
 {
-    bool idle = qp->req.inflight == 0;
+    bool idle = qp->req->inflight == 0;
     uint32_t n = congestion_is_free(&qp->peer->congestion, &qp->e->cfg) ? fits_peer(qp, w, off, want, now)
                                                                         : fits_path(qp, w, off, want, now);
     if (!wqe_is_read(w) || n == want || n == 0)
@@ -234,14 +234,14 @@ uint32_t req_window_allows_again(struct qp *qp, const struct send_wqe *w, uint32
 
 bool req_window_full(const struct qp *qp)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     const struct engine_config *cfg = &qp->e->cfg;
     uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
     if (req_is_unanswered(r) && r->next_psn != r->sent_psn) /* the lost packets fill the window, too */
         return r->unsent != r->sq.tail && (uint32_t)psn_diff(r->sent_psn, r->una_psn) >= cfg->window_pkts;
     if (!qp_is_reliable(qp) || r->cur == r->sq.tail || r->inflight == 0)
         return false;
-    const struct send_wqe *w = req_wqe(&qp->req, r->cur);
+    const struct send_wqe *w = req_wqe(qp->req, r->cur);
     uint32_t off = r->cur == r->unsent ? 0 : wqe_offset(w, r->next_psn), n = 1;
     if (wqe_is_local(w) || (r->cur == r->unsent && wqe_is_read(w)))
         return false;

@@ -33,9 +33,9 @@ static struct resource *keep(struct qp *qp, const struct pkt *p)
     struct resource *res = resp_new_resource(qp);
     if (res)
         *res = (struct resource){.operation = p->opcode & OP_OPERATION_MASK,
-                                 .first_psn = qp->resp.epsn,
+                                 .first_psn = qp->resp->epsn,
                                  .npkts = 1,
-                                 .msn = psn_add(qp->resp.msn, 1)};
+                                 .msn = psn_add(qp->resp->msn, 1)};
     return res;
 }
 
@@ -51,7 +51,7 @@ static enum rx_verdict do_atomic_write(struct qp *qp, const struct pkt *p)
     struct mem_segment segment[2];
     if (p->reth.length != 8)
         return V_INVALID;
-    resp_remote_iter(qp, &where, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
+    resp_remote_iter(qp, &where, qp->resp->pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
     if (sge_iter_segments(&where, segment, 2) != 1) /* not allowed, or not in one piece */
         return V_ACCESS;
     if ((where.layout ? segment[0].va : p->reth.va | segment[0].va) & 7)
@@ -72,8 +72,8 @@ static enum rx_verdict do_flush(struct qp *qp, const struct pkt *p)
     if (p->feth.selectivity > FLUSH_REGION || (range && p->reth.length > ENGINE_MAX_MSG))
         return V_INVALID;
     uint32_t need = flush_access(p), qpn = qp_window_qpn(qp);
-    if (range ? !key_open(&qp->e->keys, qp->resp.pd, true, qpn, p->reth.rkey, p->reth.va, p->reth.length, need)
-              : !key_grants_remote(&qp->e->keys, qp->resp.pd, qpn, p->reth.rkey, need))
+    if (range ? !key_open(&qp->e->keys, qp->resp->pd, true, qpn, p->reth.rkey, p->reth.va, p->reth.length, need)
+              : !key_grants_remote(&qp->e->keys, qp->resp->pd, qpn, p->reth.rkey, need))
         return V_ACCESS;
     struct resource *res = keep(qp, p);
     if (!res)

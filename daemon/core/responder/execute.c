@@ -20,8 +20,8 @@ static enum rx_verdict check_sequence(const struct qp *qp, uint16_t props)
     uint16_t kind = props & (OP_IS_SEND | OP_IS_WRITE);
     bool begins = !(props & (OP_IS_MIDDLE | OP_IS_LAST));
     if (begins)
-        return qp->resp.message ? V_INVALID : V_OK;
-    return qp->resp.message == kind ? V_OK : V_INVALID;
+        return qp->resp->message ? V_INVALID : V_OK;
+    return qp->resp->message == kind ? V_OK : V_INVALID;
 }
 
 /* Do the QP's attributes allow such requests at all (IBA 9.7.4.1.4)? */
@@ -44,7 +44,7 @@ static enum rx_verdict check_granted(const struct qp *qp, const struct pkt *p)
  * too many. Repeated answers do not count, since the first one may have arrived. */
 static enum rx_verdict check_outstanding(const struct qp *qp, const struct pkt *p)
 {
-    uint32_t outstanding = qp->resp.res_pending - qp->resp.res_again;
+    uint32_t outstanding = qp->resp->res_pending - qp->resp->res_again;
     bool one_more = resp_is_answered(p->opcode & OP_OPERATION_MASK);
     return one_more && outstanding >= qp->attr.max_dest_rd_atomic ? V_INVALID : V_OK;
 }
@@ -74,7 +74,7 @@ static enum rx_verdict check_recv(struct qp *qp, const struct pkt *p)
         return V_DROP;
     if (resp_fetch_recv(qp))
         return V_OK;
-    const struct srq *srq = srq_find(qp->e, qp->resp.srqn);
+    const struct srq *srq = srq_find(qp->e, qp->resp->srqn);
     return srq && srq->failed ? V_OPERATION : V_RNR;
 }
 
@@ -84,13 +84,13 @@ static enum rx_verdict check_recv(struct qp *qp, const struct pkt *p)
 static enum rx_verdict check_write_length(const struct qp *qp, const struct pkt *p, uint16_t props)
 {
     if (props & (OP_IS_LAST | OP_IS_ONLY))
-        return p->payload_len == qp->resp.remaining ? V_OK : V_INVALID;
-    return p->payload_len < qp->resp.remaining ? V_OK : V_INVALID;
+        return p->payload_len == qp->resp->remaining ? V_OK : V_INVALID;
+    return p->payload_len < qp->resp->remaining ? V_OK : V_INVALID;
 }
 
 static enum rx_verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     struct sge_iter to;
     if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
         r->va = p->reth.va;
@@ -127,7 +127,7 @@ static enum rx_verdict do_write(struct qp *qp, const struct pkt *p, uint16_t pro
 
 static enum rx_verdict do_read(struct qp *qp, const struct pkt *p)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     struct sge_iter from;
     if (p->reth.length > ENGINE_MAX_MSG)
         return V_INVALID;
@@ -157,7 +157,7 @@ static enum rx_verdict do_read(struct qp *qp, const struct pkt *p)
 
 static enum rx_verdict do_atomic(struct qp *qp, const struct pkt *p)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     struct sge_iter where;
     struct mem_segment segment[2];
     resp_remote_iter(qp, &where, r->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC);

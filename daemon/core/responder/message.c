@@ -13,7 +13,7 @@ void resp_deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const uint
 {
     struct completion *c = resp_complete(qp, WC_SUCCESS, now);
     c->opcode = opcode;
-    c->byte_len = qp->resp.received;
+    c->byte_len = qp->resp->received;
     c->solicited = p->solicited;
     uint16_t headers = op_table[p->opcode].headers;
     if (headers & OP_HAS_IMMDT) {
@@ -32,13 +32,13 @@ void resp_deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const uint
     if (qp->tm)
         tm_delivered(qp, c, now);
     COUNT(qp, recvs);
-    qp_count_op(qp, CNTR_RECV, true, opcode == WC_RECV ? qp->resp.received : 0);
+    qp_count_op(qp, CNTR_RECV, true, opcode == WC_RECV ? qp->resp->received : 0);
 }
 
 enum rx_verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     uint16_t props = op_table[p->opcode].properties;
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     const struct recv_wqe *w = resp_fetch_recv(qp);
     assert(w); /* the caller has seen it, and it stays until the message ends */
     if (props & (OP_IS_FIRST | OP_IS_ONLY)) {

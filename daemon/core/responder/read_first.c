@@ -39,7 +39,7 @@ static bool copy(struct qp *qp, struct resource *res)
 
 bool read_first_copy(struct qp *qp)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     for (uint32_t i = r->res_first; i != r->res_tail && r->res_unread; i++) {
         struct resource *res = resp_resource(r, i);
         if (resource_is_unread(res) && !copy(qp, res)) {

@@ -17,7 +17,7 @@ bool read_first_copy(struct qp *qp);
 static inline bool read_first(struct qp *qp, const struct pkt *p)
 {
     uint8_t operation = p->opcode & OP_OPERATION_MASK;
-    return qp->resp.res_unread == 0 || operation == OP_READ_REQUEST || operation == OP_FLUSH || read_first_copy(qp);
+    return qp->resp->res_unread == 0 || operation == OP_READ_REQUEST || operation == OP_FLUSH || read_first_copy(qp);
 }
 
 /* The data that a response needs, from packet res->next_pkt on. Fills buf[0 … n), `bytes` in all. */

@@ -50,7 +50,7 @@ static const struct consequence {
 static uint32_t psn_window(const struct qp *qp)
 {
     uint32_t own = qp->e->cfg.window_pkts > PSN_WINDOW ? qp->e->cfg.window_pkts : PSN_WINDOW;
-    uint64_t all = own + (uint64_t)qp->resp.longest_read * qp->attr.max_dest_rd_atomic;
+    uint64_t all = own + (uint64_t)qp->resp->longest_read * qp->attr.max_dest_rd_atomic;
     return all < PSN_MASK / 2 ? (uint32_t)all : PSN_MASK / 2;
 }
 
@@ -89,8 +89,8 @@ static void duplicate(struct qp *qp, const struct pkt *p)
         struct resource *res = resp_find_resource(qp, p->psn, operation);
         if (res)
             resp_answer_later(qp, res, 0, 1, true);
-    } else if (psn_diff(p->psn, qp->resp.plain_psn) <= 0) { /* else a READ or atomic has this PSN */
-        qp->resp.ack_pending = true;
+    } else if (psn_diff(p->psn, qp->resp->plain_psn) <= 0) { /* else a READ or atomic has this PSN */
+        qp->resp->ack_pending = true;
     }
 }
 
@@ -101,7 +101,7 @@ static void duplicate(struct qp *qp, const struct pkt *p)
  * earlier one) and the expected packet still does not come. */
 static void out_of_sequence(struct qp *qp, const struct pkt *p)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     COUNT(qp, out_of_seq_request);
     COUNT_MAX(qp, max_rcvd_window, (uint32_t)psn_diff(p->psn, r->epsn));
     bool went_back = psn_diff(p->psn, r->nak_last) <= 0;
@@ -118,7 +118,7 @@ static void out_of_sequence(struct qp *qp, const struct pkt *p)
 
 static void refuse(struct qp *qp, const struct pkt *p, enum rx_verdict v, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     const struct consequence *c = &consequences[v];
     if (v == V_RNR) {
         r->nak = AETH_RNR | qp->attr.min_rnr_timer;
@@ -142,15 +142,15 @@ static void refuse(struct qp *qp, const struct pkt *p, enum rx_verdict v, uint64
 
 void resp_established(struct qp *qp)
 {
-    if (qp->attr.state != QPS_RTR || qp->resp.comm_est)
+    if (qp->attr.state != QPS_RTR || qp->resp->comm_est)
         return;
-    qp->resp.comm_est = true;
+    qp->resp->comm_est = true;
     event_add(qp, EVENT_COMM_EST);
 }
 
 static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     uint16_t props = op_table[p->opcode].properties;
     resp_credits_arrived(r);
     r->epsn = psn_add(r->epsn, 1);
@@ -183,7 +183,7 @@ static void in_sequence(struct qp *qp, const struct pkt *p, uint64_t now)
         accepted(qp, p, now);
     } else if (v == V_DROP) {
         /* Send no NAK here or for the following packets: the sender would retransmit in a loop while there is no room. */
-        qp->resp.nak_sent = qp->resp.nak_quiet = true;
+        qp->resp->nak_sent = qp->resp->nak_quiet = true;
     } else {
         refuse(qp, p, v, now);
     }
@@ -193,7 +193,7 @@ static void in_sequence(struct qp *qp, const struct pkt *p, uint64_t now)
  * the sender comes back to it. */
 static void take_held(struct qp *qp, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     while (r->held.count) {
         const struct pkt *p = &reorder_first(&r->held)->p;
         int32_t ahead = psn_diff(p->psn, r->epsn);
@@ -207,7 +207,7 @@ static void take_held(struct qp *qp, uint64_t now)
 
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    int32_t ahead = psn_diff(p->psn, qp->resp.epsn);
+    int32_t ahead = psn_diff(p->psn, qp->resp->epsn);
     if (__builtin_expect(!is_plausible(qp, ahead), 0)) {
         COUNT(qp, rx_bad_psn);
         report_drop_qp(qp, DROP_PSN, p);
@@ -218,17 +218,17 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         duplicate(qp, p);
     } else {
         in_sequence(qp, p, now);
-        if (__builtin_expect(qp->resp.held.count, 0))
+        if (__builtin_expect(qp->resp->held.count, 0))
             take_held(qp, now);
     }
-    resp_ack_is_due(&qp->resp, now);
-    if (resp_has_work(&qp->resp))
+    resp_ack_is_due(qp->resp, now);
+    if (resp_has_work(qp->resp))
         qp_schedule(qp);
 }
 
 bool resp_received(const struct qp *qp, struct time_wait *e)
 {
-    const struct responder *r = &qp->resp;
+    const struct responder *r = qp->resp;
     bool failed = qp->attr.state == QPS_ERR && !r->closed;
     if (!qp_is_reliable(qp) || qp->type == QPT_XRC_SEND || qp->attr.state < QPS_RTR || failed)
         return false;
@@ -247,7 +247,7 @@ bool resp_received(const struct qp *qp, struct time_wait *e)
 
 bool resp_rx_closed(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     struct time_wait received;
     if (!resp_received(qp, &received) || !time_wait_covers(&received, p, meta))
         return false;

@@ -8,15 +8,16 @@
 #include "daemon/core/qp/event_queue.h"
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/qp/qp_check.h"
+#include "daemon/core/qp/qp_traffic.h"
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/responder/srq.h"
 #include "wire/syndrome.h"
 
 struct recv_wqe *resp_fetch_recv(struct qp *qp)
 {
-    struct queue *rq = &qp->resp.rq;
+    struct queue *rq = &qp->resp->rq;
     if (queue_used(rq) == 0) {
-        struct srq *srq = srq_find(qp->e, qp->resp.srqn);
+        struct srq *srq = srq_find(qp->e, qp->resp->srqn);
         if (srq)
             srq_take(srq, qp);
         else if (qp->e->owner.ops->refill && qp_has_rq(qp))
@@ -29,9 +30,9 @@ struct recv_wqe *resp_fetch_recv(struct qp *qp)
  * 10.2.9.2). */
 static uint32_t recv_pd(const struct qp *qp)
 {
-    if (qp->resp.srqn == 0)
+    if (qp->resp->srqn == 0)
         return qp->pd;
-    const struct srq *srq = srq_find(qp->e, qp->resp.srqn);
+    const struct srq *srq = srq_find(qp->e, qp->resp->srqn);
     return srq ? srq->pd : qp->pd;
 }
 
@@ -42,7 +43,7 @@ void resp_recv_iter(const struct qp *qp, struct sge_iter *s, const struct recv_w
 
 struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
 {
-    struct queue *rq = &qp->resp.rq;
+    struct queue *rq = &qp->resp->rq;
     const struct recv_wqe *w = queue_at(rq, rq->head++);
     struct completion *c = completion_add(qp, true, status, now);
     c->wr_id = w->wr.wr_id;
@@ -50,7 +51,7 @@ struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
     c->opcode = WC_RECV;
     if (status != WC_SUCCESS)
         qp_count_op(qp, CNTR_RECV, false, 0);
-    if (qp->resp.srqn)
+    if (qp->resp->srqn)
         srq_completed(qp, c);
     return c;
 }
@@ -58,7 +59,7 @@ struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
 bool resp_flush(struct qp *qp, uint64_t now)
 {
     /* With an SRQ, flush only the request that this QP has taken: the others serve other QPs. */
-    while (qp_has_rq(qp) ? resp_fetch_recv(qp) != NULL : queue_used(&qp->resp.rq) > 0) {
+    while (qp_has_rq(qp) ? resp_fetch_recv(qp) != NULL : queue_used(&qp->resp->rq) > 0) {
         if (completion_room(qp->e) == 0)
             return true;
         resp_complete(qp, WC_WR_FLUSH_ERR, now);
@@ -74,7 +75,7 @@ bool resp_flush(struct qp *qp, uint64_t now)
 
 bool resp_recv_fault(struct qp *qp, uint64_t now)
 {
-    if (qp->resp.message != OP_IS_SEND || completion_room(qp->e) == 0)
+    if (qp->resp->message != OP_IS_SEND || completion_room(qp->e) == 0)
         return false;
     if (!tm_fail_message(qp, WC_LOC_PROT_ERR, now))
         resp_complete(qp, WC_LOC_PROT_ERR, now);
@@ -91,7 +92,8 @@ uint32_t resp_capacity(const struct recv_wqe *w)
 
 int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge)
 {
-    struct queue *rq = &qp->resp.rq;
+    struct queue *rq = &qp->resp->rq;
+    qp_wake(qp);
     if (qp->attr.state == QPS_RESET || !qp_has_rq(qp) || wr->num_sge > qp->caps.max_recv_sge)
         return -EINVAL;
     if (queue_used(rq) >= rq->depth)
@@ -110,7 +112,9 @@ int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge)
 
 uint32_t qp_recv_room(const struct qp *qp)
 {
-    return !qp_has_rq(qp) ? 0 : qp->resp.rq.depth - queue_used(&qp->resp.rq);
+    if (!qp_has_rq(qp))
+        return 0;
+    return qp->awake ? qp->resp->rq.depth - queue_used(&qp->resp->rq) : qp->caps.max_recv_wr;
 }
 
 /* --- end-to-end credits ----------------------------------------------------------------------- */
@@ -121,32 +125,32 @@ uint32_t qp_recv_room(const struct qp *qp)
 
 uint8_t resp_give_credits(struct qp *qp)
 {
-    struct queue *rq = &qp->resp.rq;
+    struct queue *rq = &qp->resp->rq;
     const struct owner_calls *owner = &qp->e->owner;
     if (!qp->e->cfg.e2e_credits || qp->type != QPT_RC || !qp_has_rq(qp))
         return AETH_NO_CREDITS;
-    qp->resp.told_none = false; /* the packet to be sent tells of the requests that are posted now */
+    qp->resp->told_none = false; /* the packet to be sent tells of the requests that are posted now */
     for (uint32_t before = rq->tail - 1; owner->ops->refill && before != rq->tail && queue_used(rq) < CREDITS_ENOUGH;) {
         before = rq->tail;
         owner->ops->refill(owner->ctx, qp->owner);
     }
     /* The request that a message under way has taken is still in the queue. The peer counts that message, too. */
     uint8_t code = aeth_credit_code(queue_used(rq));
-    qp->resp.told_none = code == 0;
+    qp->resp->told_none = code == 0;
     return code;
 }
 
 void resp_recv_posted(struct qp *qp)
 {
-    if (!qp->resp.told_none || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
+    if (!qp->resp->told_none || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
         return;
-    qp->resp.ack_pending = true;
+    qp->resp->ack_pending = true;
     qp_schedule(qp);
 }
 
 void resp_credit_ack_sent(struct qp *qp, bool news, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     if (news)
         r->credit_repeats = CREDIT_REPEATS;
     else if (r->credit_repeats == 0)

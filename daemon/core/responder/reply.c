@@ -28,14 +28,14 @@ static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, 
 /* The packet that was just planned acknowledges everything before psn. */
 static void acknowledged(struct qp *qp, uint32_t psn)
 {
-    if (psn_diff(psn, qp->resp.acked_psn) > 0)
-        qp->resp.acked_psn = psn;
+    if (psn_diff(psn, qp->resp->acked_psn) > 0)
+        qp->resp->acked_psn = psn;
 }
 
 /* The last packet of a response was planned. It acknowledges all packets before the request, too. */
 static void answered(struct qp *qp, struct resource *res)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     acknowledged(qp, psn_add(res->first_psn, res->end_pkt));
     if (psn_diff(r->plain_psn, res->first_psn) < 0) {
         if (r->ack_pending)
@@ -89,11 +89,11 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     size_t used0 = b->used;
     struct buf buf[TX_BATCH_PKTS];
     uint32_t want = res->end_pkt - res->next_pkt;
-    uint32_t rate = dcqcn_allows(&qp->dcqcn, &qp->e->cfg, now);
+    uint32_t rate = dcqcn_allows(qp->dcqcn, &qp->e->cfg, now);
     if (rate == 0)
         return TX_DONE;
     uint32_t burst =
-        sched_turn_bytes(&qp->sched, qp->e->cfg.burst_bytes, qp->req.cur != qp->req.sq.tail || qp->req.probe_due);
+        sched_turn_bytes(&qp->sched, qp->e->cfg.burst_bytes, qp->req->cur != qp->req->sq.tail || qp->req->probe_due);
     uint32_t most = (rate < burst ? rate : burst) / qp->mtu;
     if (want > most)
         want = most ? most : 1;
@@ -113,16 +113,16 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
         qp_count_op(qp, CNTR_REMOTE_READ, false, 0);
         resp_drop_responses(qp);
         if (qp->attr.state == QPS_ERR) { /* a later request was refused before: its NAK names this one instead */
-            qp->resp.nak = NAK_REMOTE_ACCESS;
-            qp->resp.nak_psn = psn;
+            qp->resp->nak = NAK_REMOTE_ACCESS;
+            qp->resp->nak_psn = psn;
             return TX_MORE;
         }
         event_add(qp, EVENT_QP_ACCESS_ERR);
         qp_fail_with_nak(qp, NAK_REMOTE_ACCESS, psn, NULL);
         return TX_MORE;
     }
-    dcqcn_sent(&qp->dcqcn, bytes + (uint64_t)n * PACKET_OVERHEAD, now);
-    qp->resp.data_at = now;
+    dcqcn_sent(qp->dcqcn, bytes + (uint64_t)n * PACKET_OVERHEAD, now);
+    qp->resp->data_at = now;
     res->next_pkt += n;
     if (res->next_pkt == res->end_pkt)
         answered(qp, res);
@@ -151,15 +151,15 @@ static bool send_ack(struct qp *qp, struct tx_batch *b, uint8_t syndrome, uint32
     if (!qp_append(qp, b, &p, 0, &payload))
         return false;
     acknowledged(qp, (syndrome & AETH_KIND_MASK) == AETH_ACK ? psn_add(psn, 1) : psn);
-    if (qp->resp.ack_due && b->acks < TX_BATCH_PKTS)
-        b->ack_due[b->acks++] = qp->resp.ack_due;
-    qp->resp.ack_due = 0;
+    if (qp->resp->ack_due && b->acks < TX_BATCH_PKTS)
+        b->ack_due[b->acks++] = qp->resp->ack_due;
+    qp->resp->ack_due = 0;
     return true;
 }
 
 static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     if (r->nak) {
         if (!send_ack(qp, b, r->nak, r->nak_psn, r->msn))
             return TX_FULL;
@@ -185,7 +185,7 @@ static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b, ui
 /* The request that had to wait for READs may come again. */
 static void ask_again(struct qp *qp)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     r->stalled = false;
     if (r->nak || qp->attr.state == QPS_ERR)
         return;
@@ -199,7 +199,7 @@ static void ask_again(struct qp *qp)
 
 enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     if (qp->attr.state < QPS_RTR)
         return TX_DONE;
     if (r->sack_pending && !resp_send_sack(qp, b))

@@ -64,7 +64,7 @@ int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct 
 /* The QP no longer holds a request of the SRQ. */
 static void release(struct srq *srq, struct qp *qp)
 {
-    list_remove(&qp->resp.taker);
+    list_remove(&qp->taker);
     srq->taken--;
 }
 
@@ -74,8 +74,8 @@ int srq_destroy(struct srq *srq)
     if (srq->users)
         return -EBUSY;
     while (!list_empty(&srq->takers)) {
-        struct qp *qp = list_entry(srq->takers.next, struct qp, resp.taker);
-        qp->resp.rq.head = qp->resp.rq.tail;
+        struct qp *qp = list_entry(srq->takers.next, struct qp, taker);
+        qp->resp->rq.head = qp->resp->rq.tail;
         release(srq, qp);
     }
     tm_forget_detached(srq);
@@ -176,7 +176,7 @@ static void copy(struct queue *to, uint32_t at, const struct recv_wqe *w)
 
 bool srq_take(struct srq *srq, struct qp *qp)
 {
-    struct queue *own = &qp->resp.rq;
+    struct queue *own = &qp->resp->rq;
     if (queue_used(&srq->rq) == 0)
         srq_ask_owner(srq);
     if (srq->failed)
@@ -184,7 +184,7 @@ bool srq_take(struct srq *srq, struct qp *qp)
     bool found = queue_used(&srq->rq) > 0;
     if (found) {
         copy(own, own->tail++, queue_at(&srq->rq, srq->rq.head++));
-        list_append(&srq->takers, &qp->resp.taker);
+        list_append(&srq->takers, &qp->taker);
         srq->taken++;
     }
     check_limit(srq);
@@ -193,19 +193,19 @@ bool srq_take(struct srq *srq, struct qp *qp)
 
 void srq_put_back(struct qp *qp)
 {
-    struct queue *own = &qp->resp.rq;
-    if (list_empty(&qp->resp.taker))
+    struct queue *own = &qp->resp->rq;
+    if (list_empty(&qp->taker))
         return;
-    struct srq *srq = srq_find(qp->e, qp->resp.srqn);
+    struct srq *srq = srq_find(qp->e, qp->resp->srqn);
     release(srq, qp);
     copy(&srq->rq, --srq->rq.head, queue_at(own, own->head++));
 }
 
 void srq_completed(struct qp *qp, struct completion *c)
 {
-    if (list_empty(&qp->resp.taker))
+    if (list_empty(&qp->taker))
         return;
-    struct srq *srq = srq_find(qp->e, qp->resp.srqn);
+    struct srq *srq = srq_find(qp->e, qp->resp->srqn);
     release(srq, qp);
     c->srq_owner = srq->owner;
     c->of = srq->tm ? OF_TM_BUFFER : OF_REQUEST;

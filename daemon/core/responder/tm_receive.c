@@ -76,10 +76,10 @@ static enum rx_verdict begin(struct qp *qp, const struct pkt *p, bool whole, uin
         tm_refuse(qp->tm, &d, now);
         return v;
     }
-    tm_commit(qp->tm, &d, &qp->resp.tm_rx, now);
+    tm_commit(qp->tm, &d, &qp->resp->tm_rx, now);
     if (d.entry) {
-        qp->resp.received = 0;
-        qp->resp.remaining = d.entry->capacity;
+        qp->resp->received = 0;
+        qp->resp->remaining = d.entry->capacity;
     }
     return V_OK;
 }
@@ -88,15 +88,15 @@ static enum rx_verdict begin(struct qp *qp, const struct pkt *p, bool whole, uin
 
 static bool store(struct qp *qp, const uint8_t *data, uint32_t len)
 {
-    const struct tm_entry *e = qp->resp.tm_rx.entry;
+    const struct tm_entry *e = qp->resp->tm_rx.entry;
     struct sge_iter to;
-    sge_iter_sgl(&to, &qp->e->keys, srq_of(qp)->pd, e->sge, qp->resp.received, len, ACCESS_LOCAL_WRITE);
+    sge_iter_sgl(&to, &qp->e->keys, srq_of(qp)->pd, e->sge, qp->resp->received, len, ACCESS_LOCAL_WRITE);
     return sge_iter_write(&to, &qp->e->mem, qp->qpn, data, len) == COPIED;
 }
 
 static enum rx_verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     struct tm_rx *rx = &r->tm_rx;
     const struct tm_wc *wc = &tm_wc_table[TM_ACT_EAGER];
     uint32_t skip = props & (OP_IS_FIRST | OP_IS_ONLY) ? TMH_LEN : 0;
@@ -126,7 +126,7 @@ static enum rx_verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_
 /* The rendezvous request itself goes to the program, as far as it fits into the buffer. */
 static enum rx_verdict receive_incomplete(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    struct tm_rx *rx = &qp->resp.tm_rx;
+    struct tm_rx *rx = &qp->resp->tm_rx;
     const struct tm_wc *wc = &tm_wc_table[TM_ACT_INCOMPLETE];
     uint32_t len = p->payload_len < rx->entry->capacity ? p->payload_len : rx->entry->capacity;
     struct mkey *window;
@@ -143,7 +143,7 @@ static enum rx_verdict receive_incomplete(struct qp *qp, const struct pkt *p, ui
 
 static enum rx_verdict receive_rndv(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    struct tm_rx *rx = &qp->resp.tm_rx;
+    struct tm_rx *rx = &qp->resp->tm_rx;
     struct mkey *window;
     if (!find_invalidated(qp, p, &window))
         return V_ACCESS;
@@ -169,7 +169,7 @@ enum rx_verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)
         if (v != V_OK)
             return v;
     }
-    switch (qp->resp.tm_rx.action) {
+    switch (qp->resp->tm_rx.action) {
     case TM_ACT_EAGER:
     case TM_ACT_OVERFLOW:
         return receive_eager(qp, p, props, now);

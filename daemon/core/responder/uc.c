@@ -12,7 +12,7 @@
  * another QP. */
 static void give_up(struct qp *qp)
 {
-    qp->resp.message = 0;
+    qp->resp->message = 0;
     srq_put_back(qp);
 }
 
@@ -33,7 +33,7 @@ static void refuse(struct qp *qp, const struct pkt *p, enum rx_verdict v, uint64
 
 void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     uint16_t props = op_table[p->opcode].properties;
     bool begins = props & (OP_IS_FIRST | OP_IS_ONLY);
     int32_t ahead = psn_diff(p->psn, r->epsn);

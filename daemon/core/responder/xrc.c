@@ -3,7 +3,7 @@
 
 enum rx_verdict xrc_check(struct qp *qp, const struct pkt *p)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     if (r->message && p->srqn != r->srqn)
         return V_INVALID;
     const struct srq *srq = srq_find(qp->e, p->srqn);

@@ -17,7 +17,7 @@ static uint32_t psns_of(const struct qp *qp, const struct pkt *p)
 /* There is no room for a request. The next SACK says that it is missing. */
 static void drop(struct qp *qp, uint32_t end)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     COUNT(qp, reorder_no_room);
     if (!r->dropped || psn_diff(end, r->dropped_end) > 0)
         r->dropped_end = end;
@@ -26,7 +26,7 @@ static void drop(struct qp *qp, uint32_t end)
 
 bool resp_hold(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    struct responder *r = &qp->resp;
+    struct responder *r = qp->resp;
     /* After an RNR NAK, and when the expected packet found no room, the peer goes back to it and sends all again. */
     if ((r->nak_sent && r->nak_quiet) || !peer_takes_sacks(&qp->e->flows, qp->peer, &qp->attr.av, now))
         return false;
@@ -56,8 +56,8 @@ bool resp_hold(struct qp *qp, const struct pkt *p, uint64_t now)
 /* What is missing before the packets that are held, and behind them if packets were dropped. False: nothing is. */
 static bool make_sack(const struct qp *qp, struct sack *s)
 {
-    const struct reorder_queue *q = &qp->resp.held;
-    *s = (struct sack){.requester = qp->attr.dest_qpn, .responder = qp->qpn, .expected = qp->resp.epsn};
+    const struct reorder_queue *q = &qp->resp->held;
+    *s = (struct sack){.requester = qp->attr.dest_qpn, .responder = qp->qpn, .expected = qp->resp->epsn};
     s->end = s->expected;
     for (const struct list_node *l = q->packets.next; l != &q->packets; l = l->next) {
         const struct held_packet *h = list_entry(l, struct held_packet, link);
@@ -68,9 +68,9 @@ static bool make_sack(const struct qp *qp, struct sack *s)
         }
         s->end = h->end;
     }
-    if (s->gaps && s->gaps < SACK_GAPS_MOST && qp->resp.dropped && psn_diff(qp->resp.dropped_end, s->end) > 0) {
-        s->gap[s->gaps++] = (struct sack_gap){.start = s->end, .end = qp->resp.dropped_end};
-        s->end = qp->resp.dropped_end;
+    if (s->gaps && s->gaps < SACK_GAPS_MOST && qp->resp->dropped && psn_diff(qp->resp->dropped_end, s->end) > 0) {
+        s->gap[s->gaps++] = (struct sack_gap){.start = s->end, .end = qp->resp->dropped_end};
+        s->end = qp->resp->dropped_end;
     }
     return s->gaps > 0;
 }
@@ -83,12 +83,12 @@ bool resp_send_sack(struct qp *qp, struct tx_batch *b)
         .migreq = true,
         .pkey = PKEY_DEFAULT,
         .dest_qpn = PROBE_QPN,
-        .psn = qp->resp.epsn,
+        .psn = qp->resp->epsn,
         .deth = {.qkey = PROBE_QKEY, .src_qpn = PROBE_QPN},
     };
     uint8_t *payload;
     if (!make_sack(qp, &s)) {
-        qp->resp.sack_pending = qp->resp.dropped = false;
+        qp->resp->sack_pending = qp->resp->dropped = false;
         return true;
     }
     p.pad = (uint8_t)pkt_pad(sack_len(&s));
@@ -96,6 +96,6 @@ bool resp_send_sack(struct qp *qp, struct tx_batch *b)
         return false;
     sack_encode(&s, payload);
     COUNT(qp, sacks_sent);
-    qp->resp.sack_pending = qp->resp.dropped = false;
+    qp->resp->sack_pending = qp->resp->dropped = false;
     return true;
 }

@@ -21,7 +21,7 @@ bool send_place_seek(const struct requester *r, struct send_place *at, uint32_t 
  * which is still to come. */
 static uint64_t span_cost(const struct qp *qp, struct send_place *at, uint32_t from, uint32_t to, bool arrived)
 {
-    const struct requester *r = &qp->req;
+    const struct requester *r = qp->req;
     uint64_t cost = 0;
     if (psn_diff(r->una_psn, from) > 0)
         from = r->una_psn;
@@ -38,7 +38,7 @@ static uint64_t span_cost(const struct qp *qp, struct send_place *at, uint32_t f
 /* Counts anew the costs of the packets of the scoreboard that are not in flight. */
 static void sum_up(struct qp *qp)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     struct scoreboard *b = &r->board;
     struct send_place at = {.index = r->una};
     b->arrived = b->lost = 0;
@@ -60,7 +60,7 @@ static uint64_t not_in_flight(const struct scoreboard *b)
 static void recount(struct qp *qp, uint64_t before)
 {
     sum_up(qp);
-    uint64_t after = not_in_flight(&qp->req.board);
+    uint64_t after = not_in_flight(&qp->req->board);
     if (after < before)
         qp_charge(qp, before - after);
     else
@@ -71,7 +71,7 @@ static void recount(struct qp *qp, uint64_t before)
 
 void scoreboard_forget(struct qp *qp)
 {
-    struct scoreboard *b = &qp->req.board;
+    struct scoreboard *b = &qp->req->board;
     if (b->count == 0)
         return;
     qp_charge(qp, not_in_flight(b));
@@ -80,7 +80,7 @@ void scoreboard_forget(struct qp *qp)
 
 uint64_t scoreboard_progress(struct qp *qp, uint64_t cost)
 {
-    struct requester *r = &qp->req;
+    struct requester *r = qp->req;
     struct scoreboard *b = &r->board;
     uint64_t before = not_in_flight(b);
     uint32_t gone = 0;
@@ -147,15 +147,15 @@ static bool replace(struct requester *r, const struct sack *s)
 
 bool scoreboard_update(struct qp *qp, const struct sack *s)
 {
-    uint64_t before = not_in_flight(&qp->req.board);
-    bool due = replace(&qp->req, s);
+    uint64_t before = not_in_flight(&qp->req->board);
+    bool due = replace(qp->req, s);
     recount(qp, before);
     return due;
 }
 
 void scoreboard_sent(struct qp *qp, struct missing_range *m, uint32_t psn)
 {
-    uint64_t before = not_in_flight(&qp->req.board);
+    uint64_t before = not_in_flight(&qp->req->board);
     m->next = psn;
     recount(qp, before);
 }

@@ -2,6 +2,7 @@
 /* Explicit congestion notification (IBA A17.9). The receiver of a mark answers with a CNP, and the sender that
  * receives the CNP lowers its rate. */
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_traffic.h"
 #include "tests/unit/core/core_fixture.h"
 
 #define LINE 1000000000u /* bytes per second */
@@ -38,7 +39,8 @@ static void start_idle(enum qp_type type)
 static void start(enum qp_type type)
 {
     start_idle(type);
-    qp->resp.data_at = fix.now;
+    qp_wake(qp);
+    qp->resp->data_at = fix.now;
 }
 
 static void setup(void)

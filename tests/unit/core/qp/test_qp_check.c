@@ -51,28 +51,28 @@ Test(qp_check, a_sound_qp_passes)
         engine_check_tables(fix.e);                                                                                    \
     }
 
-CAUGHT(una_beyond_cur, qp->req.una = qp->req.cur + 1)
-CAUGHT(cur_beyond_unsent, qp->req.cur = qp->req.unsent + 1)
-CAUGHT(unsent_beyond_tail, qp->req.unsent = qp->req.sq.tail + 1)
-CAUGHT(next_psn_beyond_sent_psn, qp->req.next_psn = psn_add(qp->req.sent_psn, 1))
-CAUGHT(bytes_in_flight, qp->req.inflight--)
+CAUGHT(una_beyond_cur, qp->req->una = qp->req->cur + 1)
+CAUGHT(cur_beyond_unsent, qp->req->cur = qp->req->unsent + 1)
+CAUGHT(unsent_beyond_tail, qp->req->unsent = qp->req->sq.tail + 1)
+CAUGHT(next_psn_beyond_sent_psn, qp->req->next_psn = psn_add(qp->req->sent_psn, 1))
+CAUGHT(bytes_in_flight, qp->req->inflight--)
 CAUGHT(window_of_the_destination, qp->peer->inflight++)
 CAUGHT(users_of_the_destination, qp->peer->users++)
-CAUGHT(more_credits_than_there_are, qp->req.rd_count = ENGINE_MAX_RD_ATOMIC + 1)
-CAUGHT(pending_resources, qp->resp.res_pending++)
-CAUGHT(a_request_of_no_srq, (qp->srqn = 1, list_init(&qp->resp.taker), qp->resp.rq.tail++))
+CAUGHT(more_credits_than_there_are, qp->req->rd_count = ENGINE_MAX_RD_ATOMIC + 1)
+CAUGHT(pending_resources, qp->resp->res_pending++)
+CAUGHT(a_request_of_no_srq, (qp->srqn = 1, list_init(&qp->taker), qp->resp->rq.tail++))
 CAUGHT(no_congestion_window, qp->peer->congestion.cwnd = 0)
 CAUGHT(ready_count, fix.e->scheduler.count++)
 CAUGHT(qp_count, fix.e->qp_count++)
 CAUGHT(no_timer, timer_wheel_set(fix.e->timers, &qp->timer, NEVER))
 CAUGHT(in_flight_in_err, qp->attr.state = QPS_ERR)
-CAUGHT(nothing_wakes_it, (qp->req.una_psn = qp->req.sent_psn = qp->req.next_psn, qp->req.inflight = 0,
-                          qp->req.una = --qp->req.cur, list_remove(&qp->sched.ready)))
+CAUGHT(nothing_wakes_it, (qp->req->una_psn = qp->req->sent_psn = qp->req->next_psn, qp->req->inflight = 0,
+                          qp->req->una = --qp->req->cur, list_remove(&qp->sched.ready)))
 
 Test(qp_check, the_next_call_of_the_engine_catches_it, .signal = SIGABRT)
 {
     struct pkt ack = {.opcode = OP_SERVICE_RC | OP_ACK, .psn = 200, .aeth = {.syndrome = 0x1f}};
-    qp->req.inflight += 1000;
+    qp->req->inflight += 1000;
     qp->peer->inflight += 1000;
     arrive(ack);
 }

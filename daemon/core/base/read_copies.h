@@ -4,8 +4,8 @@
  *
  * Copies live for one batch, as a rule: responses leave after the packets of a batch were taken in. So memory is given
  * out from the start to the end, and all of it is free again when the last copy is gone. */
-#ifndef PUMICE_DAEMON_CORE_QP_READ_COPIES_H
-#define PUMICE_DAEMON_CORE_QP_READ_COPIES_H
+#ifndef PUMICE_DAEMON_CORE_BASE_READ_COPIES_H
+#define PUMICE_DAEMON_CORE_BASE_READ_COPIES_H
 
 #include <stddef.h>
 #include <stdint.h>
