@@ -115,7 +115,7 @@ fault DEL_NEVER verbs/tag_matching test_tm_del daemon/core/tm/tag_list.c 'tm_lis
 fault EAGER_LENGTH verbs/tag_matching test_tm_errors daemon/core/responder/tm_receive.c 'if (len > r->remaining)
         return V_LENGTH;' 'if (len > r->remaining)
         len = r->remaining;'
-fault ENTRY_LKEY verbs/tag_matching test_tm_errors daemon/core/responder/tm_receive.c 'qp->resp.received, len, ACCESS_LOCAL_WRITE)' 'qp->resp.received, len, 0)'
+fault ENTRY_LKEY verbs/tag_matching test_tm_errors daemon/core/responder/tm_receive.c 'qp->resp->received, len, ACCESS_LOCAL_WRITE)' 'qp->resp->received, len, 0)'
 fault READ_LKEY verbs/tag_matching test_tm_errors daemon/core/requester/rendezvous.c 'tm_complete_entry(qp, &rx, status, now);' ''
 fault FIN_ORDER verbs/tag_matching test_tm_fins daemon/core/requester/rendezvous.c 'r->offload_reads--;
         queue_fin(qp, &rx);' 'r->offload_reads--;
@@ -146,7 +146,7 @@ fault LAYOUT_QP verbs/layout test_layout_rules daemon/core/memory/mw.c 'mw->mw.q
 fault MILLION verbs/layout test_layout_million daemon/core/memory/key.c 'if (!k || !grants(k, pd, access))' 'static unsigned uses; if (!k || ++uses > 100000 || !grants(k, pd, access))'
 
 # --- reliable connections, packet by packet
-fault ACK_EACH verbs/datapath test_ack_counts daemon/core/responder/receive.c '} else if (psn_diff(p->psn, qp->resp.plain_psn) <= 0) { /* else' '} else if (false) { /* else'
+fault ACK_EACH verbs/datapath test_ack_counts daemon/core/responder/receive.c '} else if (psn_diff(p->psn, qp->resp->plain_psn) <= 0) { /* else' '} else if (false) { /* else'
 fault NAK_ONCE verbs/wire test_responder_wire daemon/core/responder/receive.c 'if (r->nak_sent && (r->nak_quiet || !went_back))' 'if (false)'
 fault REPLAY verbs/wire test_responder_wire daemon/core/responder/receive.c 'if (operation == OP_READ_REQUEST) {
         repeat_read(qp, p);' 'if (operation == OP_READ_REQUEST) {'
@@ -168,6 +168,8 @@ fault SCRIPT_TIME unit/daemon/fault test_fault_script daemon/fault/fault_script.
 fault NET_QUEUE unit/daemon/netem test_netem daemon/netem/netem_link.c 'bytes + len > l->queue_bytes' 'bytes > l->queue_bytes'
 fault NET_HOPS e2e/cli net daemon/loop/tx.c 'if (travels_on(d, e))' 'if (false)'
 fault NTH_MESSAGE unit/daemon/fault test_fault_match daemon/fault/fault_match.c 's->in_message = !ends;' ''
+fault IDLE_QP unit/core/qp test_qp_traffic daemon/core/control/qp_modify.c 'if (to > QPS_RTS)' 'if (to > QPS_INIT)'
+fault SLAB_ZEROS unit/daemon/objects/qp test_slab daemon/objects/qp/slab.c 'madvise(slab_own(slot), b->own, MADV_DONTNEED);' ''
 fault CNP e2e/daemon bottleneck daemon/core/path/dcqcn.c 'c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);' ''
 
 [ $missed -eq 0 ] || echo "$missed faults not caught"

@@ -20,7 +20,7 @@
 #include "pumice/abi.h"
 
 /* Slots for the QPs of one device: as many as the engine has, which gives each QP number a slot of its own. */
-#define CONNECTION_SLOTS 32768u
+#define CONNECTION_SLOTS 131072u
 
 struct connections {
     unsigned devices;

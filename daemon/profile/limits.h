@@ -10,7 +10,7 @@
 
 /* The most that a device of Pumice can have, whatever its profile. Without a profile, these are its limits, but for
  * DEVICE_MAX_QP_WR. */
-#define DEVICE_MAX_QP 16384u
+#define DEVICE_MAX_QP 65536u
 #define DEVICE_MAX_CQ 16384u /* per session */
 #define DEVICE_MAX_CQE 262144u
 #define DEVICE_MAX_MR (1u << 17)

@@ -174,6 +174,7 @@ void session_destroy(struct session *s)
         free(s->client_mem);
     }
     doorbells_fini(&s->doorbells);
+    free(s->slabs);
     device_user_put(s->user);
     quota_release(&s->owner, QUOTA_SESSIONS);
     free(s);

@@ -20,6 +20,7 @@
 #include "daemon/session/segment.h"
 
 struct control_reply;
+struct slabs;
 struct target_open;
 TAILQ_HEAD(target_open_list, target_open);
 
@@ -53,6 +54,7 @@ struct session {
     bool disconnected; /* its memory did not answer, so the loop has shut its connection down */
     struct event_pipe async; /* asynchronous events */
     struct handles pds, mrs, channels, cqs, srqs, qps, xrcds;
+    struct slabs *slabs; /* memory of its QPs (objects/qp/slab.h); NULL: it had none yet */
     struct handles comp_cntrs;
     uint32_t next_comp_cntr; /* the next number to try, from 0 */
     struct handles mws; /* by the upper 24 bits of their keys */

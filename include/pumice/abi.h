@@ -351,8 +351,9 @@ struct pm_create_qp_rep {
     /* Powers of two, at least max_send_wr and max_recv_wr. 0: the QP has no such queue. */
     uint32_t sq_slots, rq_slots;
     uint32_t sq_stride, rq_stride; /* bytes, multiples of 64 and 16 */
-    uint32_t sq_offset, rq_offset; /* bytes from the start of the segment */
-    uint64_t size; /* bytes of the segment */
+    uint32_t sq_offset, rq_offset; /* bytes from the start of the QP's part */
+    uint64_t offset,
+        size; /* the QP's part of the segment, in bytes; other parts are those of other QPs of the session */
 };
 
 struct pm_qp_attr {

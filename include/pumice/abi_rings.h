@@ -25,7 +25,7 @@ struct pm_av { /* address vector */
  * 64]. Both stores are sequentially consistent. Then it reads `sleeping`. If this is 1, the client exchanges it with 0.
  * If it was still 1, the client writes the eventfd. The daemon clears a summary word, then the words below it, then
  * reads the tails. So either the daemon sees the new tail, or the bit is set again. */
-#define PM_DOORBELLS 49152 /* the most QPs, SRQs and CQs together that a session may have */
+#define PM_DOORBELLS 98304 /* the most QPs, SRQs and CQs together that a session may have */
 /* The session page also holds the state of clients that wait for completions. While the daemon is awake, a client that
  * polls again and again may keep the processor that the daemon needs. So the client sleeps:
  *

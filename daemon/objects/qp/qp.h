@@ -10,9 +10,8 @@
 #include <sys/queue.h>
 
 #include "daemon/core/engine.h"
+#include "daemon/objects/qp/slab.h"
 #include "daemon/replay/stream.h"
-#include "daemon/session/mapping.h"
-#include "daemon/session/segment.h"
 #include "daemon/session/wqe_ring.h"
 #include "pumice/abi.h"
 
@@ -43,10 +42,9 @@ struct client_qp {
     struct device *device;
     struct session *session; /* NULL: an XRC target */
     uint8_t type; /* enum ibv_qp_type; enum qp_type has the same values */
-    struct qp *qp;
+    struct qp *qp; /* its memory follows this struct */
     uint32_t qpn;
-    void *mem; /* memory of the engine, for the QP itself */
-    struct mapping queues; /* memory of the engine, for its queues */
+    struct slab_slot memory; /* its rings, and the engine's memory for its traffic */
     struct quota_owner owner; /* pays for it, also for an XRC target whose session has ended */
     struct device_user *user; /* the same user */
     /* PD and CQs. NULL: the type of the QP has none. */
@@ -57,7 +55,6 @@ struct client_qp {
     TAILQ_ENTRY(client_qp) xrcd_link;
     struct client_srq *srq; /* NULL: it has its own receive queue */
     struct qp_caps caps;
-    struct segment segment;
     struct pm_qp_page *page; /* shared with the client, which may write anything to it */
     struct ring sq, rq;
     uint32_t doorbell; /* DOORBELL_NONE: none */

@@ -20,6 +20,9 @@
 
 /* --- creating and destroying ------------------------------------------------------------------- */
 
+/* Bytes of the record. The engine's QP follows it. */
+#define RECORD_BYTES ((sizeof(struct client_qp) + 63) & ~(size_t)63)
+
 /* The checked parts and sizes of a new QP. */
 struct plan {
     const struct client_qp_type *type;
@@ -140,9 +143,9 @@ static int make_plan(struct session *s, const struct pm_create_qp_req *r, struct
 
 static void map_rings(struct client_qp *q, const struct pm_create_qp_rep *l)
 {
-    uint8_t *base = q->segment.p;
+    uint8_t *base = slab_shared(&q->memory);
 
-    q->page = q->segment.p;
+    q->page = slab_shared(&q->memory);
     q->sq = (struct ring){
         .base = base + l->sq_offset,
         .tail = &q->page->sq_tail,
@@ -170,27 +173,29 @@ static void release(struct client_qp *q)
         connections_set_peer(q->device->connections, q->device->index, q->qpn, 0);
     if (q->qp)
         qp_destroy(q->qp);
-    segment_destroy(&q->segment);
-    mapping_destroy(&q->queues);
-    free(q->mem);
+    slab_release(&q->memory);
     layouts_free(q);
     device_user_put(q->user);
     free(q);
 }
 
-/* The queues are mapped. The QP itself takes a little more than a kilobyte. It is allocated, because thousands of QPs
- * should not take a page each. */
-static int engine_memory(struct client_qp *q, const struct qp_init *init, struct control_reply *rp)
+/* The memory for rings and traffic is mapped, so that pages which are never used cost nothing. */
+static int take_memory(struct client_qp *q, const struct plan *p, const struct qp_init *init, struct control_reply *rp)
 {
-    size_t size = qp_size(init), state = qp_state_size();
+    struct slab_need need = {.shared = p->layout.size, .own = qp_size(init)};
 
-    if (size == 0)
+    if (need.own == 0)
         return -EINVAL;
-    q->mem = aligned_alloc(64, state);
-    if (!q->mem)
-        return -ENOMEM;
-    memset(q->mem, 0, state);
-    return mapping_create(&q->queues, &q->owner, size - state, rp);
+    need.own -= qp_state_size();
+    if (q->session) {
+        if (!q->session->slabs)
+            q->session->slabs = calloc(1, sizeof(*q->session->slabs));
+        if (!q->session->slabs)
+            return -ENOMEM;
+        need.others = q->session->qps.count;
+        need.lost = &q->session->memory_lost;
+    }
+    return slab_take(q->session ? q->session->slabs : NULL, &q->owner, &need, &q->memory, rp);
 }
 
 static int acquire(struct client_qp *q, const struct plan *p, bool sig_all, struct control_reply *rp)
@@ -207,16 +212,11 @@ static int acquire(struct client_qp *q, const struct plan *p, bool sig_all, stru
         .owner = q,
         .share = &q->user->share,
     };
-    int rc = engine_memory(q, &init, rp);
+    int rc = take_memory(q, p, &init, rp);
 
     if (rc)
         return rc;
-    init.queues = q->queues.p;
-    rc = segment_create(&q->segment, &q->owner, "pumice-qp", p->layout.size, rp);
-    if (rc)
-        return rc;
-    if (q->session)
-        segment_guard(&q->segment, &q->session->memory_lost);
+    init.queues = slab_own(&q->memory);
     map_rings(q, &p->layout);
     if (q->session) {
         rc = doorbells_take(&q->session->doorbells, client_qp_rang, q);
@@ -224,7 +224,7 @@ static int acquire(struct client_qp *q, const struct plan *p, bool sig_all, stru
             return rc;
         q->doorbell = (uint32_t)rc;
     }
-    rc = qp_create(q->device->engine, &init, q->mem, &q->qp);
+    rc = qp_create(q->device->engine, &init, (uint8_t *)q + RECORD_BYTES, &q->qp);
     if (rc)
         return rc;
     q->qpn = qp_number(q->qp);
@@ -271,19 +271,21 @@ static void drop_parts(struct client_qp *q)
     }
 }
 
+/* The record and the engine's QP are one allocation: thousands of QPs should not take a page each. */
 static struct client_qp *make(struct session *s, const struct plan *p)
 {
-    struct client_qp *q = calloc(1, sizeof(*q));
+    size_t size = RECORD_BYTES + qp_state_size();
+    struct client_qp *q = aligned_alloc(64, size);
 
     if (!q)
         return NULL;
+    memset(q, 0, size);
     q->device = s->device;
     q->owner = s->owner;
     q->user = device_user_get(&s->device->users, s->device->engine, s->cred.uid); /* s holds it, so it is there */
     q->session = p->xrcd ? NULL : s;
     q->type = (uint8_t)p->type->number;
     q->caps = p->caps;
-    q->segment.fd = -1;
     q->doorbell = DOORBELL_NONE;
     TAILQ_INIT(&q->openers);
     TAILQ_INIT(&q->layouts);
@@ -320,7 +322,11 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     }
     rc = acquire(q, &plan, r->sq_sig_all != 0, rp);
-    if (rc) {
+    int fd = rc ? rc : slab_descriptor(&q->memory);
+    if (fd < 0) {
+        if (rc == 0)
+            handles_remove(q->session ? &q->session->qps : &s->device->targets, q->qpn);
+        rc = fd;
         release(q);
         free(open);
         return explain(s->device, rc, &plan, rp);
@@ -336,8 +342,9 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
     *rep = plan.layout;
     rep->qpn = q->qpn;
     rep->doorbell = q->doorbell == DOORBELL_NONE ? 0 : q->doorbell;
-    rep->size = q->segment.size;
-    control_attach(rp, segment_take_fd(&q->segment));
+    rep->offset = slab_offset(&q->memory);
+    rep->size = slab_shared_size(&q->memory);
+    control_attach(rp, fd);
     return 0;
 }
 

@@ -83,7 +83,7 @@ static int create(struct vb_context *c, struct vb_qp *qp, const struct pm_create
         vb_drop(&c->vctx.context, PM_OP_DESTROY_QP, rep.qpn);
     if (rc)
         return rc;
-    void *base = vb_segment_map(fd, rep.size);
+    void *base = vb_segment_map_part(fd, rep.offset, rep.size);
     if (!base || !valid(&rep, req->type)) {
         rc = base ? -EPROTO : -errno;
         if (base)

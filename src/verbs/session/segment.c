@@ -22,11 +22,16 @@ bool vb_segment_fits(uint64_t size, uint32_t offset, uint32_t slots, uint32_t st
            offset + (uint64_t)slots * stride <= size;
 }
 
-void *vb_segment_map(int fd, size_t size)
+void *vb_segment_map_part(int fd, uint64_t offset, size_t size)
 {
-    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
     int error = errno;
     vb_close(fd);
     errno = error;
     return base == MAP_FAILED ? NULL : base;
+}
+
+void *vb_segment_map(int fd, size_t size)
+{
+    return vb_segment_map_part(fd, 0, size);
 }

@@ -17,5 +17,7 @@ bool vb_segment_fits(uint64_t size, uint32_t offset, uint32_t slots, uint32_t st
 
 /* Maps size bytes of the segment fd, and closes fd in any case. Returns NULL with errno on failure. */
 void *vb_segment_map(int fd, size_t size);
+/* The same, for size bytes of the segment from offset on, which is a multiple of the page size. */
+void *vb_segment_map_part(int fd, uint64_t offset, size_t size);
 
 #endif

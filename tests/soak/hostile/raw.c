@@ -72,10 +72,10 @@ int raw_call(int sock, uint32_t op, const void *rq, uint32_t len, struct raw_rep
     return r->status;
 }
 
-/* Maps the first descriptor of a reply, and closes all. */
-static void *map(struct raw_reply *r, size_t size)
+/* Maps a part of the first descriptor of a reply, and closes all. */
+static void *map(struct raw_reply *r, uint64_t offset, size_t size)
 {
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd[0], 0);
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd[0], (off_t)offset);
     raw_close_fds(r);
     return p == MAP_FAILED ? NULL : p;
 }
@@ -101,7 +101,7 @@ static bool open_device(struct raw_session *s, uint32_t device)
     close(r.fd[2]);
     s->doorbell = r.fd[1];
     r.fds = 1;
-    s->page = map(&r, sizeof(*s->page));
+    s->page = map(&r, 0, sizeof(*s->page));
     return s->page != NULL;
 }
 
@@ -122,7 +122,7 @@ static bool make_parts(struct raw_session *s)
     struct pm_create_cq_rep *rep = (struct pm_create_cq_rep *)(void *)r.payload;
     s->cq = rep->handle;
     s->cq_size = rep->size;
-    s->cq_page = map(&r, s->cq_size);
+    s->cq_page = map(&r, 0, s->cq_size);
     return s->cq_page != NULL;
 }
 
@@ -169,7 +169,7 @@ bool raw_qp(struct raw_session *s, uint32_t wr, bool mapped, struct raw_qp *qp)
         return false;
     memcpy(&qp->rep, r.payload, sizeof(qp->rep));
     if (mapped)
-        qp->base = map(&r, qp->rep.size);
+        qp->base = map(&r, qp->rep.offset, qp->rep.size);
     raw_close_fds(&r);
     return !mapped || qp->base;
 }

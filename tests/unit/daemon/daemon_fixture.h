@@ -132,12 +132,17 @@ static inline int fixture_call(struct fixture *f, struct session *s, uint32_t op
     return fixture_call_fd(f, s, op, rq, len, -1, rep, rep_len);
 }
 
-static inline void *fixture_map(struct fixture *f, size_t size)
+static inline void *fixture_map_part(struct fixture *f, uint64_t offset, size_t size)
 {
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, f->rp.fd[0], 0);
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, f->rp.fd[0], (off_t)offset);
 
     fixture_close_fds(f);
     return p == MAP_FAILED ? NULL : p;
+}
+
+static inline void *fixture_map(struct fixture *f, size_t size)
+{
+    return fixture_map_part(f, 0, size);
 }
 
 static inline uint32_t fixture_pd(struct fixture *f, struct session *s)
@@ -189,7 +194,7 @@ static inline int fixture_qp_typed(struct fixture *f, struct session *s, uint32_
 
     if (rc)
         return rc;
-    qp->page = fixture_map(f, qp->rep.size);
+    qp->page = fixture_map_part(f, qp->rep.offset, qp->rep.size);
     qp->base = (uint8_t *)qp->page;
     qp->tail = qp->rq_tail = 0;
     return 0;
