@@ -2,6 +2,7 @@
 /* Memory that never answers: of a FUSE file whose server is silent, and of a userfaultfd that nobody reads. The session
  * of its program ends, and another program on the same device goes on. The program starts itself as the one that has
  * such memory. Most of it needs root. VT_STUCK=served: only memory that a daemon does not wait for until its limit. */
+// alone: the memory of another program must answer within 50 ms, beside whatever else runs
 #include <dirent.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
