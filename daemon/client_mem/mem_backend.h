@@ -33,7 +33,7 @@ struct mem_backend {
     unsigned nfaulted, cap;
     struct gather *gather;
     bool owns_gather; /* else it is in the buffers of a copier */
-    /* Of an unkind device, owned. NULL: bytes are placed in order; no write is late. */
+    /* The backend of an unkind device owns it. NULL: bytes are placed in order, and no write is late. */
     struct placement *placement;
     struct late_writes *late;
 };

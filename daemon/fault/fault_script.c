@@ -232,7 +232,7 @@ static int read_link(struct line *l)
     return next_is(l, "up") ? 0 : expected(l, str_word(&l->rest), "down or up");
 }
 
-/* A rule as in --fault. What it can say of times and packets, the line says before the colon. */
+/* Parses a rule as in --fault. Limits of time and of packets are not allowed in it, because they stand before the colon. */
 static int read_rule(struct line *l, struct str word)
 {
     const struct fault_rule when = l->rule;

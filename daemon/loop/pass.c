@@ -68,7 +68,7 @@ static unsigned publish_due(struct device *d, uint64_t now)
     return n;
 }
 
-/* Of an unkind device: the completions go through the delay. */
+/* An unkind device delays its completions. */
 static unsigned publish_late(struct device *d, uint64_t now)
 {
     const struct completion *c;

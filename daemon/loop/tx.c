@@ -152,7 +152,7 @@ static bool damages(const struct fault_verdict *v)
     return v->action == FAULT_CORRUPT || v->action == FAULT_TRUNCATE;
 }
 
-/* What a capture says of a packet with this verdict. */
+/* The notes that a capture has about a packet with this verdict. */
 static uint32_t faults_of(const struct fault_verdict *v)
 {
     return (damages(v) ? PM_RECORD_DAMAGED : 0u) | (v->action == FAULT_DUPLICATE ? PM_RECORD_TWICE : 0u) |

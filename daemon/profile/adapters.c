@@ -10,7 +10,7 @@
 #define ODP_MESSAGE (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV)
 #define ODP_RDMA (IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ)
 
-/* What all mlx5 adapters have in common, by the driver. FLUSH, ATOMIC WRITE and completion counters are not in it. */
+/* The driver gives all mlx5 adapters these values. It knows no FLUSH, no ATOMIC WRITE and no completion counters. */
 #define MLX5(part)                                                                                                     \
     .vendor_id = 0x02c9, .vendor_part_id = (part), .max_mr_size = UINT64_MAX, .page_size_cap = ~UINT64_C(0xfff),       \
     .max_qp_wr = 32768, .max_sge = 30, .max_sge_rd = 30, .max_inline = 956, .max_ah = INT_MAX, .max_rd_atomic = 16,    \

@@ -10,7 +10,7 @@
 
 #define QP_STREAMS (PM_STREAM_SACK + 1)
 
-/* What is known of the packets of a QP. Zeroed at first. */
+/* The numbers that the packets of a QP have got so far. All bytes are 0 at first. */
 struct qp_streams {
     uint32_t qp; /* as in struct pm_packet */
     uint32_t life;

@@ -48,7 +48,7 @@ struct session {
      * the loop has not seen it yet. */
     uint64_t wait_end;
 
-    /* Of an unkind device: when the daemon last read a send request or a control request of the client. */
+    /* For an unkind device: when the daemon last read a send request or a control request of the client. */
     uint64_t asked_at;
     struct client_mem *client_mem;
     bool disconnected; /* its memory did not answer, so the loop has shut its connection down */

@@ -186,7 +186,7 @@ enum pm_memory_path {
     PM_MEMORY_PROCESS_VM, /* process_vm_readv, process_vm_writev */
     PM_MEMORY_PROC_MEM, /* the descriptor of /proc/self/mem */
 };
-/* What a device with a profile does not have. The library refuses it as the library of the adapter does. */
+/* Features that a device with a profile lacks. The library refuses them as the library of the adapter does. */
 enum pm_absent {
     PM_ABSENT_UC = 1 << 0,
     PM_ABSENT_XRC = 1 << 1,
@@ -237,7 +237,7 @@ struct pm_open_rep {
     uint32_t unkind; /* enum unkind_kind: the part of it that is the client's */
     uint64_t unkind_seed;
     char fw_ver[32]; /* the version of the daemon */
-    /* What the profile of the device says. */
+    /* The following come from the profile of the device. */
     uint64_t page_size_cap;
     uint64_t max_dm_size; /* bytes of device memory of a context */
     uint32_t vendor_id, vendor_part_id, hw_ver;

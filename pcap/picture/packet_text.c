@@ -197,7 +197,7 @@ static void add_port_space(char text[PACKET_TEXT_MAX], const char *before, uint6
         add(text, PACKET_TEXT_MAX, "%s%s port %u", before, space, (unsigned)(service_id & 0xffff));
 }
 
-/* What matters most in a message of connection management. */
+/* Appends the field that matters most in this message of connection management. */
 static void add_cm(char text[PACKET_TEXT_MAX], const struct trace_mad *mad)
 {
     struct cm_msg m;
@@ -372,7 +372,7 @@ void packet_details(char text[PACKET_DETAILS_MAX], const struct trace *t, const 
 
 /* --- exchanges ---------------------------------------------------------------------------------------------------- */
 
-/* What a connection is about: its service, and why it was refused. */
+/* Writes the title of a connection: its service, and why it was refused. */
 static void connection_title(char text[PACKET_TEXT_MAX], const struct trace *t, const struct exchange *x)
 {
     bool named = false;

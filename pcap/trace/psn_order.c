@@ -10,7 +10,7 @@
 #define FLOWS_MAX 4096 /* flows that a search for the one of a SACK looks at */
 #define COPIES_MAX 16 /* packets with one PSN that a search looks at */
 
-/* What is known about a flow at one place of the capture. */
+/* The state of a flow at one place of the capture. */
 struct progress {
     bool started;
     uint64_t last, max; /* PSN of the latest request, and the largest one */

@@ -113,7 +113,7 @@ static uint32_t flow_of(struct trace *t, const struct trace_flow_key *key)
 
 /* --- packets ------------------------------------------------------------------------------------------------------ */
 
-/* What is known about all packets of a datagram. */
+/* The fields that all packets of a datagram share. */
 struct datagram {
     const struct capread_frame *frame;
     const struct decap *decap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the device at an address can do beyond the specification. The engine asks for it by a probe (wire/pumice/probe.h), but
- * only when it matters: when a packet of the address is missing for the first time. So nothing is sent on paths that lose
- * nothing. Devices that are no Pumice devices drop the probe, and count as devices without any features. */
+/* Remembers which features beyond the specification the device at an address has. The engine asks the device by a probe
+ * (wire/pumice/probe.h). It asks when a packet of this address is missing for the first time, so paths that lose nothing
+ * carry no probe. A device of another make drops the probe. It then counts as a device without features. */
 #ifndef PUMICE_DAEMON_CORE_PATH_PEER_FEATURES_H
 #define PUMICE_DAEMON_CORE_PATH_PEER_FEATURES_H
 

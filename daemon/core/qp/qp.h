@@ -40,7 +40,7 @@ struct qp {
     struct tag_list *tm; /* the SRQ's matching list; NULL: none */
     struct qp_caps caps;
     struct qp_attr attr; /* state included */
-    /* What only traffic uses (qp_traffic.h). Nothing touches this memory before the QP is awake. */
+    /* Only traffic uses these (qp_traffic.h). Nothing touches their memory before the QP is awake. */
     struct requester *req;
     struct responder *resp;
     struct dcqcn *dcqcn;

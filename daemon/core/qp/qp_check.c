@@ -101,7 +101,7 @@ static void check_offload(const struct requester *r)
     assert(reads == r->offload_reads);
 }
 
-/* What is held is in order, and nothing of it could be carried out. */
+/* The held packets are in order, and the responder still waits for a packet before the first of them. */
 static void check_held(const struct qp *qp)
 {
     const struct reorder_queue *q = &qp->resp->held;

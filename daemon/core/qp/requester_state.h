@@ -120,8 +120,8 @@ struct missing_range {
     bool due; /* it is to be sent again */
     bool repeated; /* it was sent again: mark is valid */
 };
-/* What the responder has received beyond the first missing packet. The packets in [range[0].start, end) that are in no
- * range have arrived. count 0: nothing is known. */
+/* The requester notes here which packets the responder has received behind the first missing one. The packets in
+ * [range[0].start, end) that are in no range have arrived. count 0: nothing is known. */
 struct scoreboard {
     uint32_t count;
     uint32_t end; /* PSN */

@@ -53,7 +53,8 @@ bool resp_hold(struct qp *qp, const struct pkt *p, uint64_t now)
     return true;
 }
 
-/* What is missing before the packets that are held, and behind them if packets were dropped. False: nothing is. */
+/* Lists the gaps before the packets that are held. If packets were dropped, those behind them are a gap, too. False: there
+ * is no gap. */
 static bool make_sack(const struct qp *qp, struct sack *s)
 {
     const struct reorder_queue *q = &qp->resp->held;

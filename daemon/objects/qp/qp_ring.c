@@ -126,7 +126,7 @@ static int64_t watch_posts(struct client_qp *q, int64_t waiting)
     return ring_waiting(&q->rq);
 }
 
-/* Of an unkind device: was the request at the head of the receive queue posted too late for the message that needs it? Each
+/* For an unkind device: was the request at the head of the receive queue posted too late for the message that needs it? Each
  * message finds out as if it had come up to LATE_RECV_NS earlier, but not before the last request of its program. So a
  * program that posts a receive request before it causes the message is never too late. The next try is not refused. The first
  * message of a QP is not refused either: often, programs tell each other by TCP that they are ready. */

@@ -32,7 +32,7 @@ struct slab_slot {
     uint32_t index;
 };
 
-/* What a QP needs. */
+/* The memory that a QP needs. */
 struct slab_need {
     size_t shared, own; /* bytes of the segment and of the mapping */
     uint32_t others; /* how many QPs the session has already */

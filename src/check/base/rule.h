@@ -35,7 +35,7 @@ enum rule {
 
 /* As users write it: "send-buffer". */
 const char *rule_name(enum rule rule);
-/* What it is about, in a few words. */
+/* Says in a few words which mistake the rule finds. */
 const char *rule_what(enum rule rule);
 
 /* Chooses rules: names separated by commas, or "all", which leaves out those that take long (touch). False: a name is unknown; *bad points at it. */

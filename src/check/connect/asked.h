@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the program has asked about ports and GIDs. From that follows what it only assumes. */
+/* Notes which facts about ports and GIDs the program has asked for. It only assumes all others. */
 #ifndef PUMICE_SRC_CHECK_CONNECT_ASKED_H
 #define PUMICE_SRC_CHECK_CONNECT_ASKED_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the checker does when a program connects queue pairs and makes address handles. */
+/* The rules that hold when a program connects queue pairs and makes address handles. */
 #ifndef PUMICE_SRC_CHECK_CONNECT_CONNECT_H
 #define PUMICE_SRC_CHECK_CONNECT_CONNECT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the two ends of a connection tell each other: how many messages they have posted, and when. For that, the checked
- * processes of a run share a file, "peers" in $PUMICE_CHECK_DIR. Without that directory, only queue pairs of one process see
- * each other. Nothing of this goes to the wire. */
+/* The two ends of a connection tell each other how many messages they have posted, and when. The checked processes of a
+ * run share a file for that, "peers" in $PUMICE_CHECK_DIR. Without that directory, only queue pairs of one process see each
+ * other. Nothing goes to the wire. */
 #ifndef PUMICE_SRC_CHECK_CONNECT_PEERS_H
 #define PUMICE_SRC_CHECK_CONNECT_PEERS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a program told a queue pair of its connection. */
+/* The attributes with which a program has connected a queue pair. */
 #ifndef PUMICE_SRC_CHECK_OBJECTS_CONNECTION_H
 #define PUMICE_SRC_CHECK_OBJECTS_CONNECTION_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a send buffer looked like when its request was posted: a copy of a short one, hashes of the parts of a long one. */
+/* Remembers the contents of a send buffer when its request is posted: a copy of a short one, hashes of the parts of a
+ * long one. */
 #ifndef PUMICE_SRC_CHECK_OBJECTS_FINGERPRINT_H
 #define PUMICE_SRC_CHECK_OBJECTS_FINGERPRINT_H
 

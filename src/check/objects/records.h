@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the checker knows of the program's objects. One record for each, found by the address of the object. All functions
+/* The checker's records of the program's objects: one for each, found by the address of the object. All functions
  * but records_lock want the lock, which is one for all records. */
 #ifndef PUMICE_SRC_CHECK_OBJECTS_RECORDS_H
 #define PUMICE_SRC_CHECK_OBJECTS_RECORDS_H

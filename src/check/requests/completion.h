@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the checker does when a program has polled a completion. Under the lock of records.h. */
+/* The rules that hold when a program has polled a completion. The caller has the lock of records.h. */
 #ifndef PUMICE_SRC_CHECK_REQUESTS_COMPLETION_H
 #define PUMICE_SRC_CHECK_REQUESTS_COMPLETION_H
 
 #include "src/check/objects/records.h"
 
-/* What a completion says. */
+/* The fields of a completion that the rules use. */
 struct completion {
     uint64_t wr_id;
     enum ibv_wc_status status;

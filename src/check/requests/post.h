@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the checker does when a program posts requests. The requests are noted before the library gets them, because their
- * completions may come before the call returns. Those that the library refuses are taken back. Under the lock of
+/* The rules that hold when a program posts requests. The checker notes requests before the library gets them, because their
+ * completions may come before the call returns. It takes back those that the library refuses. The caller has the lock of
  * records.h. */
 #ifndef PUMICE_SRC_CHECK_REQUESTS_POST_H
 #define PUMICE_SRC_CHECK_REQUESTS_POST_H

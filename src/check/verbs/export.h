@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the verbs have in common that the checker replaces in a program that it is preloaded into. */
+/* The checker is preloaded into a program and replaces verbs. All of these replacements use this. */
 #ifndef PUMICE_SRC_CHECK_VERBS_EXPORT_H
 #define PUMICE_SRC_CHECK_VERBS_EXPORT_H
 

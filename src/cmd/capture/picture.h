@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the commands that draw captures have in common: options that choose packets, and files. */
+/* The common part of the commands that draw captures: options that choose packets, and files. */
 #ifndef PUMICE_SRC_CMD_CAPTURE_PICTURE_H
 #define PUMICE_SRC_CMD_CAPTURE_PICTURE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the checker (src/check) found in all processes of a run: read from its files, merged by rule and place. */
+/* Reads the findings of the checker (src/check) in all processes of a run, and merges them by rule and place. */
 #ifndef PUMICE_SRC_CMD_CHECK_FINDINGS_H
 #define PUMICE_SRC_CMD_CHECK_FINDINGS_H
 

@@ -88,7 +88,7 @@ static unsigned mtu_bytes(unsigned mtu)
     return mtu >= 1 && mtu <= 5 ? 128u << mtu : 0;
 }
 
-/* What a sends, and b expects. */
+/* Compares the attributes with which a sends to those that b expects. */
 static void compare_direction(const struct report_connection *a, const struct report_connection *b, char *text,
                               size_t size)
 {

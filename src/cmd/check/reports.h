@@ -59,7 +59,7 @@ struct report_key {
     UT_hash_handle hh;
 };
 
-/* Of one process. */
+/* The report of one process. */
 struct report {
     unsigned pid;
     struct report_trace *traces; /* by id */

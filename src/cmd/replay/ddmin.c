@@ -62,7 +62,7 @@ static void reduce(struct search *s)
             parts = 2;
             continue;
         }
-        /* Of two parts, each is what is left without the other. */
+        /* With two parts, the rest without one of them is the other, which was tried already. */
         if (result == DDMIN_PASSES && parts > 2)
             result = try_parts(s, parts, true);
         if (result == DDMIN_FAILS) {

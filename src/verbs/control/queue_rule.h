@@ -10,7 +10,7 @@
 
 #include "pumice/abi.h"
 
-/* What a program asks for a QP. */
+/* The queues that a program asks for. */
 struct vb_queue_ask {
     enum ibv_qp_type type;
     /* The requests that it may send, enum ibv_qp_create_send_ops_flags; 0: the program did not say, so all of its type. */

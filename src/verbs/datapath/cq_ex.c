@@ -41,7 +41,7 @@ static int next_poll(struct ibv_cq_ex *ex)
     return take(vb_cq_ex(ex)) ? 0 : ENOENT;
 }
 
-/* Of an unkind device: the poll may end, although there are more. */
+/* The poll of an unkind device may end although there are more completions. */
 static int next_poll_or_not(struct ibv_cq_ex *ex)
 {
     return vb_unkind_goes_on(vb_cq_ex(ex)) ? next_poll(ex) : ENOENT;

@@ -34,7 +34,7 @@ for mistake in unacked unacked-async unacked-exit; do
     is "$mistake, right" "$(check --check "$mistakes" $mistake right)" "pumice: check: no findings"
 done
 
-# What the findings say.
+# The text of each finding.
 out=$(check --check "$mistakes" send-buffer wrong)
 has "a short buffer" "$out" "bytes 100 to 100 of 4000"
 has "function and line" "$out" "in write_to, tests/verbs/checker/mistakes.c:"

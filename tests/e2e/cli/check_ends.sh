@@ -39,7 +39,7 @@ out=$(two late wrong)
 [[ $out =~ late-receive:.*it\ tries\ for\ ever,\ because\ its\ rnr_retry\ is\ 7.*in\ post_receive,.*the\ peer\ posted\ the\ message:$'\n'\ *in\ post,\ [^\ ]*ends\.c: ]] ||
     fail "two hosts, late: $out"
 
-# What a program assumes of its device. An index of a user is no assumption.
+# A program that assumes an index or an MTU is told. One whose user gives the index is not.
 assumes=$BUILD/tests/verbs/checker/assumes
 has "a GID index" "$(check --check "$assumes" index wrong)" "  gid-index: the address of a connection has sgid_index 0"
 has "an MTU" "$(check --check "$assumes" mtu wrong)" "  mtu: path_mtu is 2048 bytes, but the program has not asked for the port's active_mtu"

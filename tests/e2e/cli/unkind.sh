@@ -26,7 +26,7 @@ for kind in placement visibility completions events polls buffers rnr acks; do
     done
 done
 
-# What is printed: how to repeat the run.
+# The command prints how to repeat the run.
 run --unkind true
 has "the seed" "$(cat "$dir/err")" "pumice: the devices are unkind: --unkind=all --seed 1"
 hasnt "the end" "$(cat "$dir/err")" "to repeat this run"

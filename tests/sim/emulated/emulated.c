@@ -33,7 +33,7 @@ struct network {
     bool ecn;
     /* The computed answer: bytes per second of all flows together, or the time until all messages have completed, ns. */
     double rate, time;
-    /* What else must be: … */
+    /* Further conditions for the network. */
     bool no_loss, loss, marks, timeouts;
     bool only_measured; /* the answer: the rates of DCQCN swing, and no simple formula says how far */
     double fair; /* no flow gets less than this part of an equal share */

@@ -9,7 +9,7 @@
 
 #include "tests/verbs/vt.h"
 
-/* What one end tells the other. */
+/* The attributes that one end tells the other. */
 struct hello {
     union ibv_gid gid;
     uint32_t qpn, rkey;

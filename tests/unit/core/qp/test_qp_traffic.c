@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a QP without traffic takes: the size of its state, and that nothing touches its memory for traffic
- * (daemon/core/qp/qp_traffic.h). */
+/* A QP without traffic has a small state, and nothing touches its memory for traffic (daemon/core/qp/qp_traffic.h). */
 #include "tests/unit/core/one_qp.h"
 
 /* The engine's part of an idle QP. The daemon's records and tables take the rest of the 1,024 bytes that
