@@ -145,6 +145,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE_CHECKE
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lseccomp -lsystemd -lsmartcols -lm -lpthread
 
 # Texts of the command that are tested without a daemon.
+$(BUILD)/tests/unit/cmd/test_control: $(call obj,src/cmd/common/cmd.c src/cmd/common/control.c)
 $(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c src/cmd/inspect/diagnose_cm.c)
 $(BUILD)/tests/unit/cmd/test_diagnose_cm: $(call obj,src/cmd/inspect/diagnose_cm.c)
 $(BUILD)/tests/unit/cmd/test_table: $(call obj,src/cmd/common/cmd.c src/cmd/common/columns.c src/cmd/inspect/table.c)

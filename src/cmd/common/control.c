@@ -85,9 +85,9 @@ int control_call(int sock, struct control_call *call)
         *call->fd = -1;
     if (err)
         return err;
-    do {
+    do { /* a daemon that refuses a request unread closes the connection: the kernel says ECONNRESET once, before the reply */
         n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-    } while (n < 0 && errno == EINTR);
+    } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n < 0)
         return -errno;
     take_fds(&msg, call->fd);

@@ -99,9 +99,9 @@ static int receive_reply(int fd, const struct vb_call *call)
     } control;
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof(control)};
     ssize_t n;
-    do
+    do /* A daemon that refuses a request unread closes the connection. The kernel says ECONNRESET once, before the reply. */
         n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n <= 0)
         return -EIO;
     int fds[PM_FDS_MAX];

@@ -138,6 +138,8 @@ static inline int hostile_reply(int sock, void *payload, size_t size)
     if (poll(&p, 1, HOSTILE_ANSWER_S * 1000) != 1)
         return 1;
     ssize_t n = recv(sock, text, sizeof(text), 0); /* descriptors of the reply are dropped */
+    if (n < 0 && errno == ECONNRESET) /* the daemon refused the request unread; its reply comes after this error */
+        n = recv(sock, text, sizeof(text), 0);
     if (n < (ssize_t)sizeof(head))
         return 2;
     memcpy(&head, text, sizeof(head));

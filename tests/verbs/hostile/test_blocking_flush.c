@@ -98,6 +98,7 @@ static void too_many(const struct hostile *h)
     usleep(500000); /* until the daemon takes the close() calls for stuck */
     int other = hostile_connect(h);
     need(hostile_send(other, PM_OP_LIST, NULL, 0, fd, 1));
+    usleep(50000); /* the daemon has closed the connection when this program reads */
     ok(hostile_reply(other, why, sizeof(why)) == -EBUSY && strstr(why, "descriptors"),
        "after many of them, the daemon takes no more, with a reason");
     ok(hostile_answers(h, PM_OP_LIST), "it still answers the same user");
