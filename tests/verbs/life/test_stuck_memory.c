@@ -2,7 +2,6 @@
 /* Memory that never answers: of a FUSE file whose server is silent, and of a userfaultfd that nobody reads. The session
  * of its program ends, and another program on the same device goes on. The program starts itself as the one that has
  * such memory. Most of it needs root. VT_STUCK=served: only memory that a daemon does not wait for until its limit. */
-// alone: the memory of another program must answer within 50 ms, beside whatever else runs
 #include <dirent.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -196,7 +195,8 @@ static void attack_and_work(const char *how, const char *dir)
     close(report[1]);
 }
 
-static bool closes_descriptors(const char *task)
+/* Threads that close descriptors and threads that give memory back end by themselves, up to ten seconds after their work. */
+static bool comes_and_goes(const char *task)
 {
     char path[320], name[32] = "";
     snprintf(path, sizeof(path), "/proc/%s/task/%s/comm", getenv("VT_DAEMON_PID"), task);
@@ -206,10 +206,10 @@ static bool closes_descriptors(const char *task)
             name[0] = 0;
         fclose(f);
     }
-    return strncmp(name, "fd-closer", 9) == 0;
+    return strncmp(name, "fd-closer", 9) == 0 || strncmp(name, "memory-trim", 11) == 0;
 }
 
-/* Number of the daemon's threads, without those that close descriptors: these come and go by themselves. */
+/* Number of the daemon's threads, without those that come and go. */
 static int threads_of_daemon(void)
 {
     char path[64];
@@ -219,7 +219,7 @@ static int threads_of_daemon(void)
     snprintf(path, sizeof(path), "/proc/%s/task", getenv("VT_DAEMON_PID"));
     DIR *d = opendir(path);
     while (d && (e = readdir(d)) != NULL)
-        n += !closes_descriptors(e->d_name);
+        n += e->d_name[0] != '.' && !comes_and_goes(e->d_name);
     if (d)
         closedir(d);
     return n;
