@@ -172,7 +172,9 @@ static void refused(void)
     struct ibv_mr *plain = ibv_reg_mr(b.pd, b.buf, 4096, IBV_ACCESS_LOCAL_WRITE);
     struct ibv_mw_bind_info info = range(0, 64, IBV_ACCESS_REMOTE_WRITE);
     info.mr = plain;
-    ok(vt_fails(bind1(mw, info, 1), EINVAL) || vt_next(b.scq).status == IBV_WC_MW_BIND_ERR,
+    int rc = bind1(mw, info, 1);
+    /* A device completes the request with this error (IBA 10.6.7). The library of an adapter may refuse it before. */
+    ok(rc == 0 ? vt_next(b.scq).status == IBV_WC_MW_BIND_ERR : rc == EINVAL && !vt_is_pumice(),
        "a region that allows no windows: refused");
     connect_again();
     ok(bind1(mw, range(VT_BUF - 8, 16, IBV_ACCESS_REMOTE_WRITE), 1) == 0 && vt_next(b.scq).status == IBV_WC_MW_BIND_ERR,
