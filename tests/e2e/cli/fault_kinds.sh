@@ -3,45 +3,11 @@
 # Each kind of fault, in a lab of two hosts: programs get over it or see what hardware would show them, and the counters say that
 # it was there, as often as it was asked for.
 . "$(dirname "$0")/../lib/common.bash"
-need python3
-export endurance=$BUILD/tests/verbs/rdma_endurance
-port=$((24000 + $$ % 20000))
-
-cat >"$dir/pair" <<'SH'
-# PORT ARGUMENT...: runs a program on both hosts. Then NAME=VALUE of host 1 and of host 0, for the counters that the faults concern.
-port=$1
-shift
-pumice on 0 -- "$endurance" -p "$port" >"$dir/server" 2>&1 &
-sleep 0.3
-pumice on 1 -- "$endurance" -p "$port" "$@" 127.0.0.1 >"$dir/client" 2>&1 && echo client=ok
-wait $! && echo server=ok
-for host in 1 0; do
-    pumice status --json --host $host | python3 -c 'import json, sys
-for name, n in json.load(sys.stdin)["hosts"][0]["status"]["devices"][0]["counters"].items():
-    if n and ("fault" in name or "rnr" in name or name in ("rx_icrc_errors", "rx_malformed")):
-        print(f"host{sys.argv[1]}.{name}={n}")' $host
-done
-SH
+. "$(dirname "$0")/../lib/fault_pair.bash"
 
 pair() # FAULT ARGUMENT...: sets `out`
 {
-    local fault=$1
-    shift
-    port=$((port + 1))
-    out=$(timeout 120 "$pumice" run --hosts 2 --fault "$fault" -- bash "$dir/pair" $port "$@" 2>&1)
-}
-
-value() # NAME: 0 if it is not there
-{
-    local v
-    v=$(sed -n "s/^$1=//p" <<<"$out")
-    echo "${v:-0}"
-}
-
-passes() # WHAT
-{
-    has "$1" "$out" client=ok
-    has "$1" "$out" server=ok
+    run_pair --fault "$@"
 }
 
 # Each message of 8192 bytes is 8 packets.

@@ -3,45 +3,12 @@
 # Scripts of faults, by pumice run and by pumice fault: each kind of line in a lab of two hosts, errors with the place in the file,
 # and the examples.
 . "$(dirname "$0")/../lib/common.bash"
-need python3
-export endurance=$BUILD/tests/verbs/rdma_endurance
-port=$((26000 + $$ % 20000))
-
-cat >"$dir/pair" <<'SH'
-# PORT ARGUMENT...: runs a program on both hosts, then prints the counters of the faults.
-port=$1
-shift
-pumice on 0 -- "$endurance" -p "$port" >"$dir/server" 2>&1 &
-sleep 0.3
-pumice on 1 -- "$endurance" -p "$port" "$@" -n 200 -s 8192 -S 8192 -m 1024 127.0.0.1 >"$dir/client" 2>&1 && echo client=ok
-wait $! && echo server=ok
-for host in 1 0; do
-    pumice status --json --host $host | python3 -c 'import json, sys
-for name, n in json.load(sys.stdin)["hosts"][0]["status"]["devices"][0]["counters"].items():
-    if n and "fault" in name:
-        print(f"host{sys.argv[1]}.{name}={n}")' $host
-done
-SH
+. "$(dirname "$0")/../lib/fault_pair.bash"
 
 script() # LINES ARGUMENT...: sets `out`
 {
     printf '%s\n' "$1" >"$dir/script"
-    shift
-    port=$((port + 1))
-    out=$(timeout 120 "$pumice" run --hosts 2 --script "$dir/script" -- bash "$dir/pair" $port "$@" 2>&1)
-}
-
-value() # NAME: 0 if it is not there
-{
-    local v
-    v=$(sed -n "s/^$1=//p" <<<"$out")
-    echo "${v:-0}"
-}
-
-passes() # WHAT
-{
-    has "$1" "$out" client=ok
-    has "$1" "$out" server=ok
+    run_pair --script "$dir/script" "${@:2}" -n 200 -s 8192 -S 8192 -m 1024
 }
 
 # A WRITE of 8192 bytes is 8 packets, so host 1 sends 1600.
