@@ -28,7 +28,7 @@ mutate()
 build()
 {
     # Faults leave unused functions and variables.
-    make -s -C "$tree" -j"$(nproc)" ${CC:+CC="$CC"} WARN=-w all tests >"$tree.log" 2>&1
+    make -s -C "$tree" BUILD=build -j"$(nproc)" ${CC:+CC="$CC"} WARN=-w all tests >"$tree.log" 2>&1
 }
 
 run() # STAGE TEST
