@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+import checked
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 ROCE_PORT = 4791
 
@@ -85,7 +87,7 @@ class Build:
         self.pumice = os.path.join(self.dir, "bin", "pumice")
         self.library = os.path.join(self.dir, "lib", "pumice", "libibverbs.so.1")
         self.checker = os.path.join(self.dir, "lib", "pumice", "libpumice_check.so")
-        self.checks = False  # the checker is preloaded into programs, and writes what it finds to their standard error
+        self.checks = False  # the checker is preloaded into programs
         self.daemon_options = []  # further ones of all daemons
         self._preload = None
 
@@ -328,8 +330,6 @@ class Host:
         return object_counts(self.status())
 
 
-CHECKER_SAYS = "pumice check: "
-
 # The names by which the status counts what clients have made.
 OBJECT_KINDS = ("sessions", "pds", "mrs", "cqs", "qps", "channels", "ahs", "srqs", "mws", "xrcds", "comp_cntrs", "listeners", "connections")
 
@@ -369,9 +369,12 @@ class Lab:
             # Only our own leaks count, and those the daemon reports.
             self.client_env.update(SANITIZER_ENV)
         self.dir = tempfile.mkdtemp(prefix="pumice-e2e-")
+        self.checks = checked.Reports(os.path.join(self.dir, "check"), self.client_env) if build.checks else None
         self.hosts, self.namespaces, self.processes, self._logs = [], [], [], 0
         try:
             self._make(topology, list(options) + build.daemon_options, block, spread)
+            if self.checks:
+                self.checks.begin()
         except BaseException:
             self.close()
             raise
@@ -479,17 +482,8 @@ class Lab:
         return os.path.join(self.dir, f"{self._logs:04d}.{tag}.log")
 
     def findings(self):
-        """The findings of the checker in the logs of all programs, each text once. It tells the places below each, and sums at the end."""
-        found = {}
-        for name in sorted(os.listdir(self.dir)):
-            if not name.endswith(".log"):
-                continue
-            with open(os.path.join(self.dir, name), encoding="utf-8", errors="replace") as f:
-                for line in f:
-                    text = line.rstrip().removeprefix(CHECKER_SAYS)
-                    if line.startswith(CHECKER_SAYS) and not text.startswith(" ") and " times in all: " not in text:
-                        found.setdefault(text)
-        return list(found)
+        """The findings of the checker in all programs so far."""
+        return self.checks.findings() if self.checks else []
 
     def alive(self):
         return all(h.daemon is not None and h.daemon.alive() for h in self.hosts)

@@ -7,7 +7,6 @@ import argparse
 import dataclasses
 import fnmatch
 import os
-import re
 import sys
 import time
 
@@ -101,8 +100,7 @@ class Runner:
         lab = self.lab_for(case)
         try:
             self.perform_captured(case, lab)
-            for text in lab.findings() if self.args.check else ():
-                self.findings.setdefault(re.sub(r"0x[0-9a-f]+|\d+", "N", text), (case.name, text))
+            self.keep_findings(case, lab.findings())
             if not lab.alive() and not self.may_end_daemons(case):
                 raise labs.Trouble("a daemon has died")
             if self.key(case) is not None:
@@ -113,6 +111,10 @@ class Runner:
             raise labs.Trouble(f"{e}\n{daemons}") from None
         if self.key(case) is None:
             self.drop_lab()
+
+    def keep_findings(self, case, found):
+        for finding in found:
+            self.findings.setdefault(finding.key(), (case.name, finding))
 
     def perform_captured(self, case, lab):
         """Runs the case; with --lint, its packets are captured and judged."""
@@ -152,8 +154,8 @@ class Runner:
             print(f"# skipped: {line}")  # tests/run.sh counts these
         for name in self.failed:
             print(f"failed: {name}")
-        for name, text in self.findings.values():
-            print(f"finding: {name}: {text}")
+        for name, finding in self.findings.values():
+            print(f"finding: {name}: {finding}")
         print(f"{self.count['ok']} passed, {self.count['FAIL']} failed, {self.count['skip']} skipped in {time.monotonic() - start:.0f} s")
         if not self.count["ok"] and not self.failed:
             print("skip: " + (self.skipped[0] if self.skipped else "nothing was tested"))

@@ -108,19 +108,22 @@ def compare(results, expected):
 
 def run(args):
     build = labs.Build(args.build)
+    build.checks = args.check
     if build.missing():
         print(f"not built: {' '.join(build.missing())} (run make)")
         return 2
     begin = time.monotonic()
     expected = read_expected(EXPECTED) if os.path.exists(EXPECTED) else {}
     modules = args.modules or MODULES
-    results, lines = {}, {}
+    results, lines, checks = {}, {}, {}
     with labs.Lab(build, "device", args.daemon_option, args.block) as lab:
         tests = unpack(os.path.join(lab.dir, "pyverbs"))
         for module in modules:
             found, line = run_module(lab, tests, module, args.timeout)
             results.update(found)
             lines[module] = line
+            for finding in lab.findings():
+                checks.setdefault(finding.key(), f"finding: {module}: {finding}")
             count = {}
             for outcome, _ in found.values():
                 count[outcome] = count.get(outcome, 0) + 1
@@ -145,6 +148,8 @@ def run(args):
     differences = compare(results, wanted)
     for line in differences:
         print("difference: " + line.split("\n")[0])
+    for finding in checks.values():
+        print(finding)
     passed, skipped = (sum(1 for o, _ in results.values() if o == what) for what in ("pass", "skip"))
     print(f"{passed} passed, {len(results) - passed - skipped} failed, {skipped} skipped, {len(differences)} differences from {os.path.basename(EXPECTED)} "
           f"in {time.monotonic() - begin:.0f} s")
@@ -159,6 +164,7 @@ def main():
     parser.add_argument("--write", action="store_true", help="write pyverbs.expected")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every test's outcome")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for a module (120)")
+    parser.add_argument("--check", action="store_true", help="check the tests' use of verbs; the findings are listed at the end")
     parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
     parser.add_argument("--daemon-option", action="append", default=[], metavar="OPTION", help="of the daemon, such as --daemon-option=--tm-profile=mlx5")
     parser.add_argument("--block", default="127.0.50", metavar="A.B.C", help="addresses A.B.C.* (127.0.50)")

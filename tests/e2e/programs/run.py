@@ -34,7 +34,7 @@ class Runner(runner.Runner):
         return case.lab
 
     def perform_alone(self, case):
-        case.python(self.build, self.args)
+        self.keep_findings(case, case.python(self.build, self.args) or ())
 
     def key(self, case):
         return None if case.python else (case.topology, case.options, case.user)

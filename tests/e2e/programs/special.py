@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 
+import checked
 import icrc_check
 import lab as labs
 from lab import Trouble, Unavailable
@@ -283,23 +284,24 @@ def idle_cpu_with_clients(lab, _full):
 # --- pyverbs -------------------------------------------------------------------------------------------------------------
 
 def pyverbs(build, args, *more):
-    """rdma-core's own tests, against the expectation in pyverbs.expected."""
+    """rdma-core's own tests, against the expectation in pyverbs.expected. Returns the findings of the checker."""
     here = os.path.dirname(os.path.abspath(__file__))
-    out = subprocess.run(["/usr/bin/python3", os.path.join(here, "pyverbs.py"), "--build", build.dir, "--block", args.block, *more], capture_output=True,
-                         text=True, timeout=600, check=False)
+    out = subprocess.run(["/usr/bin/python3", os.path.join(here, "pyverbs.py"), "--build", build.dir, "--block", args.block,
+                          *["--check"] * args.check, *more], capture_output=True, text=True, timeout=600, check=False)
     if out.returncode == 77:
         raise Unavailable(out.stdout.strip().removeprefix("skip: "))
     need(out.returncode == 0, out.stdout + out.stderr)
+    return checked.parse(out.stdout)
 
 
 def pyverbs_strict(build, args):
     """Those for tag matching, on a device that is as strict as the adapters they were written for."""
-    pyverbs(build, args, "--daemon-option=--tm-profile=mlx5", "test_tag_matching")
+    return pyverbs(build, args, "--daemon-option=--tm-profile=mlx5", "test_tag_matching")
 
 
 def pyverbs_wire(build, args):
     """All of them, with the way within a device leading through the socket."""
-    pyverbs(build, args, "--daemon-option=--loopback=wire")
+    return pyverbs(build, args, "--daemon-option=--loopback=wire")
 
 
 # --- without a daemon ----------------------------------------------------------------------------------------------------
