@@ -139,7 +139,7 @@ fault NAK_TIMER requester/retry.c 'uint64_t d = r->timer_at' 'if (r->rewound_at 
 fault PROBE_TIMER requester/retry.h 'r->progress_at = r->timer_at = now;' 'r->progress_at = now;' slow
 fault KARN requester/retry.h 'if (qp->peer->congestion.sampled_at > r->fired_at)' '' slow
 fault SINGLE requester/window.c 'req_is_unanswered(r) ? 1 : ' '' slow
-fault TRUST requester/retry.h 'r->trusted < TRUSTED_MOST && ++r->trusted' 'true' case
+fault TRUST requester/retry.h 'r->trusted < (rtt ? TRUSTED_MOST : TRUSTED_MOST_UNKNOWN) && ++r->trusted' 'true' case
 fault CWND_FLOOR path/congestion.c 'least = CWND_LEAST_PKTS * packet;' 'least = 147456;' slow
 fault CWND_TIMEOUT path/congestion.c 'c->cwnd = min64(CWND_LEAST_PKTS * packet, cfg->peer_window_bytes);' '' slow
 fault PACE path/congestion.h 'if (ahead && ahead >= burst)' 'if (false)' slow
@@ -288,8 +288,10 @@ fault HELD_EARLY responder/receive.c 'if (ahead > 0)
 fault HELD_REUSE base/reorder.c 'list_append(&pool->spent, l);' 'list_prepend(&pool->unused, l); pool->free++;'
 fault SACK_ASK path/peer_sacks.c 'return p->features.sacks;' 'return true;'
 fault SACK_GAP selective/held_requests.c 's->end = h->end;' 's->end = psn_add(h->p.psn, 1); if (psn_diff(h->end, s->end) > 0) s->end = h->end + 1;'
-fault SACK_ALONE selective/scoreboard.c 'm->due = all || !m->repeated || psn_diff(s->end, m->mark) > 0;' 'm->due = all || !m->repeated;' case
-fault SACK_AGAIN selective/scoreboard.c 'm->due = all || !m->repeated || psn_diff(s->end, m->mark) > 0;' 'm->due = true;' case
+fault SACK_ALONE selective/scoreboard.c 'm->due = all || !m->repeated || was_lost_again(b, m, s);' 'm->due = all || !m->repeated; (void)was_lost_again;' case
+fault SACK_AGAIN selective/scoreboard.c 'm->due = all || !m->repeated || was_lost_again(b, m, s);' 'm->due = true; (void)was_lost_again, (void)all;' case
+fault SACK_BACK requester/ack.c 'req_skip(qp, s->end);' 'return true;' case
+fault SACK_RTT requester/rtt.h 'if (!r->sacked || r->fired_at < r->rtt_start)' 'if (true)' case
 fault LAYOUT_ITEM memory/layout.c 'c->byte = p.in % e->length;' 'c->byte = 0;'
 fault LAYOUT_TURN memory/layout.c 'p->round = off / l->round_bytes;' 'p->round = 0;'
 fault LAYOUT_INNER memory/sge_iter.c 'layout_walk_push(&s->walk, &k->shape->layout, p.addr, p.len)' 'layout_walk_push(&s->walk, &k->shape->layout, 0, p.len)'

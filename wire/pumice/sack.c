@@ -34,7 +34,7 @@ static bool get_gaps(const uint8_t *p, uint32_t span, struct sack *out)
 bool sack_decode(const uint8_t *payload, uint32_t len, struct sack *out)
 {
     uint32_t magic, span;
-    uint16_t reserved;
+    uint16_t beyond;
     uint8_t version, gaps;
     const uint8_t *p = payload;
 
@@ -43,12 +43,13 @@ bool sack_decode(const uint8_t *payload, uint32_t len, struct sack *out)
     p = get_be32(p, &magic);
     p = get_u8(p, &version);
     p = get_u8(p, &gaps);
-    p = get_be16(p, &reserved);
+    p = get_be16(p, &beyond);
     p = get_be32(p, &out->requester);
     p = get_be32(p, &out->responder);
     p = get_be32(p, &out->expected);
     p = get_be32(p, &out->end);
     out->gaps = gaps;
+    out->newest = (out->end + beyond) & PSN_MASK;
     if (magic != MAGIC || version != VERSION || gaps == 0 || gaps > SACK_GAPS_MOST || len != sack_len(out))
         return false;
     if (out->requester > QPN_MASK || out->responder > QPN_MASK || out->expected > PSN_MASK || out->end > PSN_MASK)
@@ -72,11 +73,12 @@ bool sack_of_packet(const uint8_t *pkt, size_t len, struct sack *out)
 
 void sack_encode(const struct sack *s, uint8_t *dst)
 {
+    uint32_t beyond = (s->newest - s->end) & PSN_MASK;
     uint8_t *p = put_be32(dst, MAGIC);
 
     p = put_u8(p, VERSION);
     p = put_u8(p, (uint8_t)s->gaps);
-    p = put_be16(p, 0);
+    p = put_be16(p, (uint16_t)(beyond < SACK_BEYOND_MOST ? beyond : SACK_BEYOND_MOST));
     p = put_be32(p, s->requester);
     p = put_be32(p, s->responder);
     p = put_be32(p, s->expected);

@@ -83,7 +83,7 @@ static void check_requester(const struct qp *qp)
         return;
     }
     check_inflight(qp);
-    assert(r->board.count == 0 || r->next_psn == r->sent_psn);
+    assert(r->board.count == 0 || ahead(r, r->board.end) <= ahead(r, r->next_psn));
     assert(r->board.count || (r->board.arrived == 0 && r->board.lost == 0 && !r->board.due));
     check_credits(r);
     assert(qp->peer);

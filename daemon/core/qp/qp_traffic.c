@@ -125,6 +125,7 @@ void qp_start_requester(struct qp *qp)
     r->inflight = 0;
     scoreboard_clear(&r->board);
     r->board.probed_at = 0;
+    r->sacked = false;
     r->rd_head = r->rd_count = 0;
     r->fail_status = 0;
     r->retries_left = qp->attr.retry_cnt;

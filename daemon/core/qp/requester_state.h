@@ -117,16 +117,19 @@ struct missing_range {
     uint32_t start, end; /* PSNs */
     uint32_t next; /* the next packet of it to be sent again, as long as `due` */
     uint32_t mark; /* sent_psn when it was sent again: if a later packet has arrived, it was lost again */
+    uint32_t order; /* of its first packet, see scoreboard.order */
     bool due; /* it is to be sent again */
-    bool repeated; /* it was sent again: mark is valid */
+    bool repeated; /* it was sent again: mark and order are valid */
 };
 /* The requester notes here which packets the responder has received behind the first missing one. The packets in
- * [range[0].start, end) that are in no range have arrived. count 0: nothing is known. */
+ * [range[0].start, end) that are in no range have arrived. count 0: nothing is known. end is not beyond next_psn. */
 struct scoreboard {
     uint32_t count;
     uint32_t end; /* PSN */
     uint64_t arrived; /* cost of the packets that have arrived … */
     uint64_t lost; /* … and of those that are due: both are not part of requester.inflight */
+    uint32_t order; /* counts the PSNs that were sent again, in the order in which they were sent */
+    uint32_t order_arrived; /* of those that are known to have arrived, the newest one has the order before this */
     uint64_t probed_at; /* fired_at of the last tail probe whose answer was used */
     bool due; /* some range is */
     struct missing_range *range; /* [SACK_GAPS_MOST] */
@@ -147,8 +150,9 @@ struct requester {
     uint32_t sent_psn; /* the first PSN that was never sent */
     uint32_t unsent_psn; /* the first PSN that no request has */
     uint32_t flush_end; /* requests before this index that are still in the queue are to be flushed */
+    bool sacked; /* a SACK has come: the responder keeps what comes behind a gap */
     uint64_t inflight; /* cost of the packets [una_psn, next_psn), without board.arrived and board.lost */
-    struct scoreboard board; /* empty while next_psn is before sent_psn: going back forgets it */
+    struct scoreboard board; /* going back forgets it; the next SACK brings it back */
 
     struct rd_credit *rd; /* ring of ENGINE_MAX_RD_ATOMIC */
     uint32_t rd_head, rd_count;

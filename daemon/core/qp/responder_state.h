@@ -48,6 +48,7 @@ struct responder {
     bool nak_sent; /* a sequence or RNR NAK was sent for epsn, which has not come since */
     bool nak_quiet; /* the sender knows that it has to go back: the responder sends no other NAK */
     struct reorder_queue held; /* requests behind epsn, if the peer understands SACKs */
+    uint32_t held_newest; /* while something is held: no packet has come from this PSN on */
     bool sack_pending; /* a SACK is to be sent, unless nothing is missing any more */
     bool dropped; /* since the last SACK, requests were dropped because there was no room for them … */
     uint32_t dropped_end; /* … all of them before this PSN */

@@ -49,7 +49,7 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
     congestion_progress(&qp->peer->congestion, &qp->e->cfg, qp->peer->users, released, inflight, req_packet_cost(qp),
                         now);
     if (retry_progress(qp, beyond, now))
-        req_resume(qp);
+        req_skip(qp, r->sent_psn);
     qp_schedule(qp);
 }
 
@@ -242,19 +242,28 @@ static bool is_from_peer(const struct qp *qp, const struct sack *s, const struct
            memcmp(meta->dst_gid, qp->e->cfg.gids[qp->attr.av.sgid_index], 16) == 0;
 }
 
-/* While the QP goes back, it sends everything again, so only the expected PSN is news. */
+/* If the QP has gone back and comes to what the SACK describes, it sends only the gaps of it again. Before that, it has to ask
+ * for a response again that was lost. */
 bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta, uint64_t now)
 {
     struct requester *r = qp->req;
     if (!is_from_peer(qp, s, meta) || (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD))
         return false;
-    if (psn_diff(s->expected, r->una_psn) < 0 || psn_diff(s->end, r->sent_psn) > 0) {
+    if (psn_diff(s->expected, r->una_psn) < 0 || psn_diff(s->newest, r->sent_psn) > 0) {
         COUNT(qp, old_acks);
         return true;
     }
     COUNT(qp, sacks_rcvd);
+    r->sacked = true;
     advance(qp, s->expected, now);
-    if (r->rnr_until == 0 && r->next_psn == r->sent_psn && r->una_psn != r->sent_psn)
+    if (r->rnr_until || r->una_psn == r->sent_psn || psn_diff(r->next_psn, s->expected) < 0)
+        return true;
+    bool went_back = r->next_psn != r->sent_psn;
+    if (went_back && now - r->rewound_at < qp->peer->congestion.srtt)
+        return true; /* the packets that were sent again had not come when it was sent */
+    if (went_back)
+        req_skip(qp, s->end);
+    if (psn_diff(r->next_psn, s->end) >= 0)
         selective_report(qp, s, now);
     return true;
 }

@@ -220,11 +220,11 @@ static void take_credit(struct requester *r, uint32_t first, uint32_t end)
     r->rd[(r->rd_head + r->rd_count++) % ENGINE_MAX_RD_ATOMIC] = (struct rd_credit){.first = first, .end = end};
 }
 
-void req_resume(struct qp *qp)
+void req_skip(struct qp *qp, uint32_t psn)
 {
     struct requester *r = qp->req;
     uint64_t cost = 0;
-    while (r->next_psn != r->sent_psn) {
+    while (psn_diff(psn, r->next_psn) > 0) {
         const struct send_wqe *w = req_wqe(r, r->cur);
         if (w->local_error)
             break;
@@ -232,9 +232,9 @@ void req_resume(struct qp *qp)
             r->cur++;
             continue;
         }
-        uint32_t from = wqe_offset(w, r->next_psn), sent = wqe_offset(w, r->sent_psn);
-        uint32_t upto = wqe_is_read(w) ? from + req_chunk_left(w, from) : w->npkts;
-        upto = min32(upto, sent);
+        uint32_t from = wqe_offset(w, r->next_psn), end = wqe_offset(w, psn);
+        uint32_t upto = wqe_is_read(w) ? from + req_chunk_left(w, from) : min32(w->npkts, end);
+        upto = min32(upto, wqe_offset(w, r->sent_psn));
         if (wqe_is_answered(w))
             take_credit(r, r->next_psn, psn_add(w->first_psn, upto));
         cost += req_cost(qp, w, from, upto);

@@ -16,9 +16,9 @@
 
 #include "daemon/core/qp/qp.h"
 
-/* While no round trip is known: this many answers that come after the QP has gone back are taken for answers to the first
- * transmission. */
-#define TRUSTED_MOST 4u
+/* So many answers that come after the QP has gone back are taken for answers to the first transmission … */
+#define TRUSTED_MOST 1u
+#define TRUSTED_MOST_UNKNOWN 4u /* … and so many while no round trip is known. */
 
 /* Goes back: the next packet to send is psn, which was sent before. */
 void req_rewind(struct qp *qp, uint32_t psn);
@@ -28,24 +28,27 @@ void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t no
 void req_lost_by_nak(struct qp *qp, uint64_t now);
 /* A response is missing. The responses after it are still coming in. */
 void req_lost_response(struct qp *qp, uint64_t now);
-/* The packets up to sent_psn are still on their way: undoes a req_rewind. */
-void req_resume(struct qp *qp);
+/* Packets before psn, which were sent before, are not sent again by going back: undoes a part of a req_rewind. They count as
+ * in flight. A READ request is skipped as a whole. */
+void req_skip(struct qp *qp, uint32_t psn);
 /* An answer came after the QP had gone back. Is it for the first transmission? It is if it came sooner than a repeated
  * packet can be answered. While no round trip is known, nothing shows it. On a slow path it is, and each timer that fires
- * doubles the wait, so timers soon fire no more. If they still fire, the packets were lost. */
+ * doubles the wait, so timers soon fire no more. If they still fire, the packets were lost. So they were if a timer fires
+ * again before another answer comes: a single packet may be answered faster than any packet of a full window. */
 static inline bool retry_was_in_vain(struct requester *r, uint64_t rtt, uint64_t now)
 {
-    if (rtt)
-        return now - r->fired_at < rtt;
-    return r->trusted < TRUSTED_MOST && ++r->trusted;
+    if (rtt && now - r->fired_at >= rtt)
+        return false;
+    return r->trusted < (rtt ? TRUSTED_MOST : TRUSTED_MOST_UNKNOWN) && ++r->trusted;
 }
 /* una_psn has moved: all retries are left again. beyond: the answer is for packets that the QP has not sent again since
- * it went back. True: the QP went back because no answer came in time, but its packets were not lost. */
+ * it went back. That shows nothing if the responder keeps packets behind a gap. True: the QP went back because no answer
+ * came in time, but its packets were not lost. */
 static inline bool retry_progress(struct qp *qp, bool beyond, uint64_t now)
 {
     struct requester *r = qp->req;
     bool unanswered = req_is_unanswered(r);
-    bool in_vain = unanswered && (beyond || retry_was_in_vain(r, qp->peer->congestion.rtt_min, now));
+    bool in_vain = unanswered && ((beyond && !r->sacked) || retry_was_in_vain(r, qp->peer->congestion.rtt_min, now));
     if (in_vain)
         congestion_undo(&qp->peer->congestion);
     else if (unanswered)
@@ -54,7 +57,7 @@ static inline bool retry_progress(struct qp *qp, bool beyond, uint64_t now)
     r->rnr_left = qp->attr.rnr_retry;
     r->probes = 0;
     r->probe_due = false;
-    if (r->una_psn == r->sent_psn)
+    if (r->una_psn == r->sent_psn || (!unanswered && qp->peer->congestion.rtt_min))
         r->trusted = 0;
     r->progress_at = r->timer_at = now;
     if (qp->peer->congestion.sampled_at > r->fired_at)

@@ -35,14 +35,21 @@ static inline bool rtt_may_time_again(const struct requester *r)
 {
     return r->cause == RETRANS_FAST && r->fired_at < r->progress_at;
 }
+/* The measured packet is known to have arrived. If the responder keeps packets behind a gap, its own answer may have come to
+ * nothing, and a timer made the QP ask again. Then this moment shows no round trip. */
+static inline void rtt_end(struct qp *qp, uint64_t now)
+{
+    struct requester *r = qp->req;
+    if (!r->sacked || r->fired_at < r->rtt_start)
+        congestion_sample(&qp->peer->congestion, now - r->rtt_start, now);
+    r->rtt_start = 0;
+}
 /* una_psn has moved. */
 static inline void rtt_progress(struct qp *qp, uint64_t now)
 {
-    struct requester *r = qp->req;
-    if (r->rtt_start == 0 || psn_diff(r->una_psn, r->rtt_psn) <= 0)
-        return;
-    congestion_sample(&qp->peer->congestion, now - r->rtt_start, now);
-    r->rtt_start = 0;
+    const struct requester *r = qp->req;
+    if (r->rtt_start && psn_diff(r->una_psn, r->rtt_psn) > 0)
+        rtt_end(qp, now);
 }
 
 #endif

@@ -20,8 +20,7 @@ static void take_sample(struct qp *qp, uint64_t now)
     if (!send_place_seek(r, &at, r->rtt_psn) || wqe_is_answered(req_wqe(r, at.index))) {
         rtt_cancel(r);
     } else if (scoreboard_has(&r->board, r->rtt_psn)) {
-        congestion_sample(&qp->peer->congestion, now - r->rtt_start, now);
-        rtt_cancel(r);
+        rtt_end(qp, now);
     }
 }
 
@@ -31,13 +30,15 @@ void selective_report(struct qp *qp, const struct sack *s, uint64_t now)
     struct scoreboard *b = &r->board;
     struct congestion *c = &qp->peer->congestion;
     uint64_t arrived = b->arrived, inflight = qp->peer->inflight;
-    bool due = scoreboard_update(qp, s);
+    bool lost = scoreboard_update(qp, s);
     take_sample(qp, now);
     if (b->arrived > arrived)
         congestion_progress(c, &qp->e->cfg, qp->peer->users, b->arrived - arrived, inflight, req_packet_cost(qp), now);
-    if (due) {
+    if (lost) {
         congestion_confirm(c);
         congestion_loss(c, &qp->e->cfg, qp->peer->users, inflight, req_packet_cost(qp), now);
+    }
+    if (b->due) {
         r->cause = RETRANS_SELECTIVE;
         r->timer_at = now;
     }
@@ -119,6 +120,8 @@ bool selective_send(struct burst *s, enum tx_result *result)
         m->due = false; /* nothing of it counts as lost any more */
         m->repeated = true;
         m->mark = r->sent_psn;
+        m->order = b->order;
+        b->order += (uint32_t)psn_diff(m->end, m->start);
         m->next = m->start;
     }
     b->due = false;

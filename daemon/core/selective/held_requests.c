@@ -14,6 +14,13 @@ static uint32_t psns_of(const struct qp *qp, const struct pkt *p)
     return p->reth.length > ENGINE_MAX_MSG ? 0 : psn_count(p->reth.length, qp->mtu);
 }
 
+/* A packet has come whose PSNs end before `end`. */
+static void note_newest(struct responder *r, bool first, uint32_t end)
+{
+    if (first || psn_diff(end, r->held_newest) > 0)
+        r->held_newest = end;
+}
+
 /* There is no room for a request. The next SACK says that it is missing. */
 static void drop(struct qp *qp, uint32_t end)
 {
@@ -35,9 +42,11 @@ bool resp_hold(struct qp *qp, const struct pkt *p, uint64_t now)
     uint32_t psns = psns_of(qp, p);
     if (psns == 0 || p->payload_len > qp->mtu || (uint32_t)psn_diff(p->psn, r->epsn) > qp->e->cfg.window_pkts)
         return false;
+    bool first = qp->resp->held.count == 0;
     enum reorder_result result = reorder_hold(&qp->e->reorder, &r->held, p, psns, r->epsn);
     if (result == REORDER_NO_ROOM && r->held.count == 0)
         return false;
+    note_newest(r, first, psn_add(p->psn, psns));
     COUNT(qp, out_of_seq_request);
     COUNT_MAX(qp, max_rcvd_window, (uint32_t)psn_diff(p->psn, r->epsn));
     if (result == REORDER_NO_ROOM)
@@ -73,6 +82,7 @@ static bool make_sack(const struct qp *qp, struct sack *s)
         s->gap[s->gaps++] = (struct sack_gap){.start = s->end, .end = qp->resp->dropped_end};
         s->end = qp->resp->dropped_end;
     }
+    s->newest = psn_diff(qp->resp->held_newest, s->end) > 0 ? qp->resp->held_newest : s->end;
     return s->gaps > 0;
 }
 

@@ -78,6 +78,15 @@ void scoreboard_forget(struct qp *qp)
     scoreboard_clear(b);
 }
 
+/* Packets of the range before psn have arrived. */
+static void note_arrived(struct scoreboard *b, const struct missing_range *m, uint32_t psn)
+{
+    uint32_t end = psn_diff(psn, m->end) < 0 ? psn : m->end;
+    uint32_t order = m->order + (uint32_t)psn_diff(end, m->start);
+    if (m->repeated && psn_diff(end, m->start) > 0 && (int32_t)(order - b->order_arrived) > 0)
+        b->order_arrived = order;
+}
+
 uint64_t scoreboard_progress(struct qp *qp, uint64_t cost)
 {
     struct requester *r = qp->req;
@@ -89,7 +98,7 @@ uint64_t scoreboard_progress(struct qp *qp, uint64_t cost)
         return cost - before;
     }
     while (gone + 1 < b->count && psn_diff(r->una_psn, b->range[gone].end) >= 0)
-        gone++;
+        note_arrived(b, &b->range[gone++], r->una_psn);
     for (uint32_t i = gone; gone && i < b->count; i++)
         b->range[i - gone] = b->range[i];
     b->count -= gone;
@@ -106,22 +115,41 @@ static const struct missing_range *known_range(const struct scoreboard *b, const
     return NULL;
 }
 
+/* Notes which packets of a range have arrived by now. */
+static void compare(struct scoreboard *b, const struct missing_range *m, const struct sack *s)
+{
+    uint32_t psn = psn_diff(s->end, m->end) < 0 ? s->end : m->end;
+    for (uint32_t i = 0; i < s->gaps; i++)
+        if (psn_diff(psn, s->gap[i].start) > 0 && psn_diff(psn, s->gap[i].end) <= 0)
+            psn = s->gap[i].start;
+    note_arrived(b, m, psn);
+}
+/* Was the range sent again, and has a packet arrived that was sent later than all of it? */
+static bool was_lost_again(const struct scoreboard *b, const struct missing_range *m, const struct sack *s)
+{
+    uint32_t order = m->order + (uint32_t)psn_diff(m->end, m->start);
+    return psn_diff(s->newest, m->mark) > 0 || (int32_t)(b->order_arrived - order) > 0;
+}
+
 /* Has the answer to a tail probe come? The newest packet was sent again after all others, and has arrived. So the others
  * are lost. */
 static bool probe_answered(struct requester *r, const struct sack *s)
 {
-    if (r->probes == 0 || s->end != r->sent_psn || r->board.probed_at == r->fired_at)
+    if (r->probes == 0 || s->newest != r->sent_psn || r->board.probed_at == r->fired_at)
         return false;
     r->board.probed_at = r->fired_at;
     return true;
 }
 
-/* Replaces the scoreboard by that of the report. True: packets are to be sent again. */
+/* Replaces the scoreboard by that of the report. True: packets were lost. Those for which the responder had no room were
+ * not, but have to be sent again, too. */
 static bool replace(struct requester *r, const struct sack *s)
 {
     struct scoreboard *b = &r->board;
     struct missing_range range[SACK_GAPS_MOST];
-    bool all = probe_answered(r, s), due = false;
+    bool all = probe_answered(r, s), due = false, lost = false;
+    for (uint32_t i = 0; i < b->count; i++)
+        compare(b, &b->range[i], s);
     for (uint32_t i = 0; i < s->gaps; i++) {
         const struct missing_range *known = known_range(b, &s->gap[i]);
         struct missing_range *m = &range[i];
@@ -129,28 +157,30 @@ static bool replace(struct requester *r, const struct sack *s)
         if (known && known->repeated) {
             m->repeated = true;
             m->mark = known->mark;
+            m->order = known->order + (uint32_t)psn_diff(m->start, known->start);
         }
         if (known && known->due && psn_diff(known->next, m->start) > 0)
             m->next = psn_diff(known->next, m->end) < 0 ? known->next : m->start;
         else
             m->next = m->start;
-        m->due = all || !m->repeated || psn_diff(s->end, m->mark) > 0;
+        m->due = all || !m->repeated || was_lost_again(b, m, s);
         due |= m->due;
+        lost |= m->due && m->end != s->end;
     }
     for (uint32_t i = 0; i < s->gaps; i++)
         b->range[i] = range[i];
     b->count = s->gaps;
     b->end = s->end;
     b->due = due;
-    return due;
+    return lost;
 }
 
 bool scoreboard_update(struct qp *qp, const struct sack *s)
 {
     uint64_t before = not_in_flight(&qp->req->board);
-    bool due = replace(qp->req, s);
+    bool lost = replace(qp->req, s);
     recount(qp, before);
-    return due;
+    return lost;
 }
 
 void scoreboard_sent(struct qp *qp, struct missing_range *m, uint32_t psn)

@@ -17,8 +17,8 @@ struct send_place {
 /* Moves to the request of psn, which is not before the place. False: it belongs to no request that was sent. */
 bool send_place_seek(const struct requester *r, struct send_place *at, uint32_t psn);
 
-/* Replaces the scoreboard by what a valid SACK says. Its expected PSN is not before una_psn. True: packets are to be sent
- * again. */
+/* Replaces the scoreboard by what a valid SACK says. Its expected PSN is not before una_psn. True: packets were
+ * lost. If board.due is set, packets are to be sent again. */
 bool scoreboard_update(struct qp *qp, const struct sack *s);
 /* Has a packet arrived? The scoreboard is not empty. */
 bool scoreboard_has(const struct scoreboard *b, uint32_t psn);

@@ -138,6 +138,14 @@ const struct sim_case sim_cases[] = {
     {.name = "selective-reorder", .about = "packets that come late cost a packet each, not a window", .selective = 3, .sacks_known = true, .repeat = 6,
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .net = {.delay_ns = 10 * US, .reorder = 50, .reorder_ns = 10 * US}, .done_most = 5 * MS,
      .count = {COUNT(reordered_requests, 10, ANY), COUNT(send_seq_err, 0, 0), COUNT(timeout_retrans, 0, 0)}},
+    {.name = "selective-long", .about = "long messages of short packets, little room for those behind a gap: the sender goes back once", .selective = 3,
+     .seed = 1041, .repeat = 8, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 1000000}}, .mtu_code = 3, .window_pkts = 4096, .peer_window = 4 << 20, .reorder_bytes = 1 << 20,
+     .timeout = 14, .net = {.delay_ns = 400 * US, .rate = 1000000, .loss = 50, .dup = 20, .reorder = 50, .reorder_ns = 50 * US}, .done_most = 400 * MS,
+     .count = {COUNT(timeout_retrans, 0, 50)}},
+    {.name = "selective-outage", .about = "the same after an outage: the sender goes back, and reports show what it need not send again", .selective = 3,
+     .repeat = 8, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 1000000}}, .mtu_code = 3, .window_pkts = 4096, .peer_window = 4 << 20, .reorder_bytes = 1 << 20,
+     .timeout = 14, .net = {.delay_ns = 10 * US, .loss = 50, .dup = 20, .reorder = 50, .reorder_ns = 50 * US, .dead_from = 2 * MS, .dead_until = 60 * MS},
+     .done_most = 250 * MS},
 
     /* --- receiver not ready ------------------------------------------------------------------------ */
     {.name = "rnr-then-success", .about = "the receive comes after 3 ms; the timer is 0.64 ms",
@@ -354,6 +362,7 @@ static void setup_hosts(struct sim *s, const struct sim_case *c, bool selective)
         g->ecn = c->ecn;
         g->e2e_credits = c->credits >> i & 1;
         g->selective = selective || (c->selective >> i & 1);
+        g->reorder_bytes = c->reorder_bytes ? c->reorder_bytes : g->reorder_bytes;
         g->selective_assumed = selective || c->sacks_known;
     }
 }
@@ -450,7 +459,7 @@ uint64_t case_mask(const struct sim_case *c, uint64_t variant, uint32_t base_pac
 
 void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask, bool selective)
 {
-    scenario_defaults(s, 1000 + (uint64_t)(c - sim_cases));
+    scenario_defaults(s, c->seed ? c->seed : 1000 + (uint64_t)(c - sim_cases));
     s->sc.name = c->name;
     s->sc.mtu_code = c->mtu_code ? c->mtu_code : 1;
     s->sc.defer = c->defer;

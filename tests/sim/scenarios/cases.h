@@ -45,10 +45,11 @@ struct sim_case {
     uint64_t recv_at; /* time when end 1 posts its receives */
     int recv_ready; /* … except for the first ones, which are there at once */
     uint64_t rts_late; /* end 1 stays in RTR this long */
+    uint64_t seed; /* 0: the place in the table says it */
     uint32_t psn; /* the first PSN of both ends; 0: default */
     uint8_t mtu_code; /* 0: 1, 256 bytes */
     uint8_t timeout, retry_cnt, rnr_retry, rnr_timer, rd_atomic; /* 0: default */
-    uint32_t window_pkts, peer_window, completion_slots, poll_max; /* 0: default */
+    uint32_t window_pkts, peer_window, completion_slots, poll_max, reorder_bytes; /* 0: default */
     uint64_t crowd_timeout, poll_ns; /* 0: default */
     bool ecn; /* both ends */
     uint8_t selective; /* bit n: end n understands selective acknowledgements, and asks its peer at the first gap */

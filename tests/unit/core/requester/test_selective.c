@@ -52,7 +52,8 @@ static struct qp_info info(void)
 static void report(uint32_t responder, uint32_t expected, uint32_t end, const uint32_t *gaps)
 {
     uint8_t payload[SACK_LEN_MOST];
-    struct sack s = {.requester = qp_number(qp), .responder = responder, .expected = expected, .end = end};
+    struct sack s = {
+        .requester = qp_number(qp), .responder = responder, .expected = expected, .end = end, .newest = end};
     struct pkt p = {.opcode = OP_SERVICE_UD | OP_SEND_ONLY,
                     .dest_qpn = PROBE_QPN,
                     .deth = {.qkey = PROBE_QKEY, .src_qpn = PROBE_QPN},
@@ -134,6 +135,46 @@ Test(selective_requester, the_tail_probe_finds_a_packet_that_is_lost_again)
     EXPECT_SENT(201, 202);
     REPORT(201, 204, 201, 203);
     EXPECT_NOTHING;
+}
+
+Test(selective_requester, a_later_retransmission_shows_that_an_earlier_one_is_lost)
+{
+    post(WR_RDMA_WRITE, 10 * 256); /* 200 … 209 */
+    cr_assert_eq(transmit(), 10);
+    REPORT(201, 209, 201, 202, 205, 207);
+    EXPECT_SENT(201, 205, 206);
+    REPORT(201, 209, 201, 202, 206, 207);
+    EXPECT_SENT(201); /* 205 was sent behind it, and has arrived; 206 may be under way */
+    REPORT(201, 209, 201, 202);
+    EXPECT_NOTHING; /* 206 was sent before it */
+}
+
+Test(selective_requester, a_report_ends_going_back)
+{
+    post(WR_RDMA_WRITE, 256); /* 200 */
+    EXPECT_SENT(200);
+    fix.now += 100000;
+    ack(200);
+    post(WR_RDMA_WRITE, 10 * 256); /* 201 … 210 */
+    cr_assert_eq(transmit(), 10);
+    fix.now += 5000000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_SENT(210);
+    fix.now += 50000000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_SENT(201);
+    EXPECT_NOTHING;
+    REPORT(201, 209, 201, 203, 206, 207);
+    EXPECT_NOTHING; /* it was sent before 201 arrived */
+    fix.now += 100000;
+    REPORT(202, 209, 202, 203, 206, 207);
+    EXPECT_SENT(202); /* after the timeout the window is small, and the pace slow */
+    fix.now += 100000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_SENT(206, 209, 210);
+    cr_expect_eq(info().inflight_bytes, 4 * 512);
+    ack(210);
+    cr_expect_eq(info().inflight_bytes, 0);
 }
 
 Test(selective_requester, a_read_request_is_sent_again_as_a_whole)

@@ -180,6 +180,26 @@ Test(slow_path, an_early_answer_shows_that_nothing_was_lost)
     cr_expect_eq(info().inflight_bytes, 0);
 }
 
+/* A single packet may be answered faster than any packet of a full window. */
+Test(slow_path, a_second_early_answer_shows_nothing)
+{
+    round_trip(100 * US);
+    post(WR_RDMA_WRITE, 32);
+    flush();
+    wait_until_it_goes_back();
+    fix.now += 10 * US;
+    ack(201);
+    cr_assert_eq(info().next_psn, info().max_psn);
+    while (info().next_psn == info().max_psn) {
+        fix.now = engine_deadline(fix.e);
+        engine_expire(fix.e, fix.now);
+        flush();
+    }
+    fix.now += 10 * US;
+    ack(202);
+    cr_expect_eq(info().next_psn, 203, "it repeats the others");
+}
+
 Test(slow_path, a_nak_at_the_moment_of_the_probe_is_an_answer)
 {
     post(WR_RDMA_WRITE, 8);
