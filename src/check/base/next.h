@@ -3,6 +3,10 @@
 #ifndef PUMICE_SRC_CHECK_BASE_NEXT_H
 #define PUMICE_SRC_CHECK_BASE_NEXT_H
 
+#include <stdbool.h>
+
+/* Is there a function of this name behind the checker? */
+bool next_has(const char *name);
 /* The function of this name behind the checker. Without one, the process ends with a message: the program is not linked with a
  * verbs library. */
 void *next_find(const char *name);

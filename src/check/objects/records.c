@@ -139,6 +139,11 @@ struct qp_record *record_add_qp(struct ibv_qp *qp, const struct trace *where)
     return q;
 }
 
+bool qp_is_done(const struct qp_record *q)
+{
+    return q->failed || q->qp->state == IBV_QPS_ERR || q->qp->state == IBV_QPS_RESET;
+}
+
 struct qp_record *record_of_qpn(const struct ibv_context *context, uint32_t qpn)
 {
     const struct qp_number number = {context, qpn};
@@ -195,7 +200,12 @@ static void end_events(void)
     for (struct record *r = table[KIND_CQ]; r && rule_is_on(RULE_UNACKED); r = r->hh.next) {
         const struct cq_record *cq = (const struct cq_record *)r;
 
-        if (r->generation == generation && cq->events != cq->acked)
+        if (r->generation == generation && cq->events < cq->acked)
+            finding_add(RULE_UNACKED, FINDING_AT(cq->event_at),
+                        "at the end of the process, %u events of a CQ were acknowledged (ibv_ack_cq_events), but only "
+                        "%u were taken: the CQ could not be destroyed",
+                        cq->acked, cq->events);
+        else if (r->generation == generation && cq->events != cq->acked)
             finding_add(RULE_UNACKED, FINDING_AT(cq->event_at),
                         "at the end of the process, %u of the %u events of a CQ were never acknowledged "
                         "(ibv_ack_cq_events): the CQ could not be destroyed",

@@ -109,6 +109,8 @@ void records_each(enum kind kind, void (*fn)(void *record, void *arg), void *arg
 
 /* The record of a new QP. NULL: no memory, or no QP. */
 struct qp_record *record_add_qp(struct ibv_qp *qp, const struct trace *where);
+/* Has it failed, or does it not work any more? Then the device is done with the memory of its requests. */
+bool qp_is_done(const struct qp_record *q);
 /* The QP of a completion. NULL: unknown. */
 struct qp_record *record_of_qpn(const struct ibv_context *context, uint32_t qpn);
 

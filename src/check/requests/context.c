@@ -10,6 +10,7 @@
 #include "src/check/connect/port.h"
 #include "src/check/requests/completion.h"
 #include "src/check/requests/post.h"
+#include "src/check/requests/region.h"
 #include "src/check/requests/thread_domain.h"
 #include "src/check/requests/wr.h"
 
@@ -26,6 +27,8 @@ static struct opened {
     struct ibv_td *(*alloc_td)(struct ibv_context *, struct ibv_td_init_attr *);
     int (*dealloc_td)(struct ibv_td *);
     struct ibv_pd *(*alloc_parent_domain)(struct ibv_context *, struct ibv_parent_domain_init_attr *);
+    struct ibv_mr *(*reg_dm_mr)(struct ibv_pd *, struct ibv_dm *, uint64_t, size_t, unsigned);
+    struct ibv_mr *(*alloc_null_mr)(struct ibv_pd *);
 } opened[CONTEXTS_MAX];
 
 /* The context is one whose functions are replaced, so there is one. */
@@ -346,6 +349,25 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ib
     return pd;
 }
 
+/* --- regions ----------------------------------------------------------------------------------- */
+
+/* In the memory of the device. Requests name its bytes from 0. */
+static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned access)
+{
+    struct ibv_mr *mr = of(pd->context)->reg_dm_mr(pd, dm, offset, length, access);
+
+    return region_made(mr, NULL, length, 0, access, TRACE_HERE);
+}
+
+/* It has all addresses. */
+static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
+{
+    struct ibv_mr *mr = of(pd->context)->alloc_null_mr(pd);
+
+    region_has_key(mr);
+    return mr;
+}
+
 /* --- contexts ---------------------------------------------------------------------------------- */
 
 static void replace(struct opened *o)
@@ -368,6 +390,8 @@ static void replace(struct opened *o)
     o->alloc_td = v->alloc_td;
     o->dealloc_td = v->dealloc_td;
     o->alloc_parent_domain = v->alloc_parent_domain;
+    o->reg_dm_mr = v->reg_dm_mr;
+    o->alloc_null_mr = v->alloc_null_mr;
     port_set_query(query_port_of);
     v->create_qp_ex = v->create_qp_ex ? create_qp_ex : NULL;
     v->create_cq_ex = v->create_cq_ex ? create_cq_ex : NULL;
@@ -376,6 +400,8 @@ static void replace(struct opened *o)
     v->alloc_td = v->alloc_td ? alloc_td : NULL;
     v->dealloc_td = v->dealloc_td ? dealloc_td : NULL;
     v->alloc_parent_domain = v->alloc_parent_domain ? alloc_parent_domain : NULL;
+    v->reg_dm_mr = v->reg_dm_mr ? reg_dm_mr : NULL;
+    v->alloc_null_mr = v->alloc_null_mr ? alloc_null_mr : NULL;
 }
 
 void context_opened(struct ibv_context *context, const struct trace *where)
@@ -411,6 +437,8 @@ void context_closing(struct ibv_context *context)
             v->alloc_td = o->alloc_td;
             v->dealloc_td = o->dealloc_td;
             v->alloc_parent_domain = o->alloc_parent_domain;
+            v->reg_dm_mr = o->reg_dm_mr;
+            v->alloc_null_mr = o->alloc_null_mr;
         }
         o->context = NULL;
         asked_forget(context);

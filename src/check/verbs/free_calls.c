@@ -28,14 +28,20 @@ struct gone {
     const struct trace *where; /* NULL: not looked for yet */
 };
 
-/* With a region that was deregistered before, the device can't touch the memory any more. */
+/* Without a region, the device can't touch the memory any more. */
+static bool is_registered(const struct ibv_context *context, const struct ibv_sge *s)
+{
+    const struct mr_record *mr = record_of_lkey(context, s->lkey);
+
+    return mr && s->addr >= mr->memory && s->addr - mr->memory < mr->length;
+}
+
 static bool needs(const struct request *r, const struct ibv_context *context, const struct gone *g)
 {
     for (unsigned i = 0; i < r->num_sge; i++) {
         const struct ibv_sge *s = &r->sge[i];
 
-        if (s->addr && s->length && s->addr < g->to && s->addr + s->length > g->from &&
-            record_of_lkey(context, s->lkey))
+        if (s->addr && s->length && s->addr < g->to && s->addr + s->length > g->from && is_registered(context, s))
             return true;
     }
     return false;
@@ -62,12 +68,11 @@ static void look(const struct request_queue *queue, const struct ibv_context *co
     }
 }
 
-/* A queue pair that failed is done with its memory. */
 static void look_in_qp(void *record, void *arg)
 {
     const struct qp_record *q = record;
 
-    if (q->failed || q->qp->state == IBV_QPS_ERR || q->qp->state == IBV_QPS_RESET)
+    if (qp_is_done(q))
         return;
     look(&q->sends, q->qp->context, q->qp->qp_type == IBV_QPT_UD, arg);
     look(&q->receives, q->qp->context, q->qp->qp_type == IBV_QPT_UD, arg);

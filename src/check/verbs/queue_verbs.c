@@ -43,13 +43,18 @@ static void check_events(struct ibv_cq *cq, const struct trace *where)
     check_async_events(cq, "CQ", where);
     records_lock();
     const struct cq_record *r = record_find(KIND_CQ, cq, NULL);
-    if (r && r->events != r->acked && rule_is_on(RULE_UNACKED))
-        finding_add(
-            RULE_UNACKED,
-            &(const struct finding_place){.where = where, .other = r->event_at, .whose = "the last event was taken"},
-            "a CQ is destroyed, but %u of its %u events were not acknowledged (ibv_ack_cq_events): the call "
-            "waits for them",
-            r->events - r->acked, r->events);
+    const struct finding_place place = {
+        .where = where, .other = r ? r->event_at : NULL, .whose = "the last event was taken"};
+    if (r && r->events < r->acked && rule_is_on(RULE_UNACKED))
+        finding_add(RULE_UNACKED, &place,
+                    "a CQ is destroyed, but the program has acknowledged %u events (ibv_ack_cq_events) and taken %u: "
+                    "the call waits until these are the same",
+                    r->acked, r->events);
+    else if (r && r->events != r->acked && rule_is_on(RULE_UNACKED))
+        finding_add(RULE_UNACKED, &place,
+                    "a CQ is destroyed, but %u of its %u events were not acknowledged (ibv_ack_cq_events): the call "
+                    "waits for them",
+                    r->events - r->acked, r->events);
     records_unlock();
 }
 

@@ -30,8 +30,19 @@ done
 has "unacked" "$(check --check "$mistakes" unacked wrong)" "  unacked: a CQ is destroyed, but 1 of its 1 events were not acknowledged"
 has "unacked, asynchronous" "$(check --check "$mistakes" unacked-async wrong)" "  unacked: a shared receive queue is destroyed, but 1 of its asynchronous events was not"
 has "unacked at the end" "$(check --check "$mistakes" unacked-exit wrong)" "  unacked: at the end of the process, 1 of the 1 events of a CQ were never acknowledged"
-for mistake in unacked unacked-async unacked-exit; do
+has "acknowledged too often" "$(check --check "$mistakes" unacked-more wrong)" "  unacked: a CQ is destroyed, but the program has acknowledged 3 events (ibv_ack_cq_events) and taken 1: "
+for mistake in unacked unacked-more unacked-async unacked-exit; do
     is "$mistake, right" "$(check --check "$mistakes" $mistake right)" "pumice: check: no findings"
+done
+
+# Regions that move, or whose queue pair is done with them, and all calls that register one.
+regions=$BUILD/tests/verbs/checker/regions
+for entry in dereg=dereg-after-error freed=freed-moved access=reg-mr-ex access=reg-buf-mr access=reg-mr-iova2 access=reg-dm-mr; do
+    rule=${entry%=*} mistake=${entry#*=}
+    is "$mistake, right" "$(check --check "$regions" $mistake right)" "pumice: check: no findings"
+    out=$(check --check "$regions" $mistake wrong)
+    has "$mistake, wrong" "$out" "  $rule: "
+    is "$mistake, findings" "$(grep -cE '^  [a-z-]+: ' <<<"$out")" 1
 done
 
 # The text of each finding.
@@ -117,7 +128,7 @@ is "it ends well" "$("$pumice" run --check "$BUILD/examples/bugs" 2>/dev/null)" 
 
 # Programs for which a call fails, whose memory is gone, that look at errno, whose threads are cancelled,
 # or that use libpumice.so: as without the checker.
-for program in completion/test_cq memory/test_unmapped memory/test_hugepage life/test_cancel shim/test_libc_next layout/test_layout_uses; do
+for program in completion/test_cq memory/test_unmapped memory/test_hugepage life/test_cancel objects/test_state memory/test_mr_ex shim/test_libc_next layout/test_layout_uses; do
     out=$(timeout 60 "$pumice" run --check "$BUILD/tests/verbs/$program" 2>/dev/null)
     [[ $? = @(0|77) ]] || fail "$program: $(grep -v '^ok' <<<"$out" | head -3)"
 done

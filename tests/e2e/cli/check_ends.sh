@@ -47,5 +47,11 @@ for asked in "index right" "mtu right" "file right" "index wrong 0"; do
     # shellcheck disable=SC2086
     is "$asked" "$(check --check "$assumes" $asked)" "pumice: check: no findings"
 done
+# The address of a connection by rdma_cm comes from the kernel, even if the program modifies its queue pair by itself.
+if command -v rping >/dev/null; then
+    out=$(check --check -- sh -c 'rping -s -q -a 127.0.0.1 -p 7199 -C 2 & sleep 1; rping -c -q -a 127.0.0.1 -p 7199 -C 2; wait')
+    hasnt "an index of rdma_cm" "$out" "gid-index"
+    has "rping" "$out" "pumice: check: "
+fi
 is "an index of the environment" "$(UCX_IB_GID_INDEX=0 check --check "$assumes" index wrong)" "pumice: check: no findings"
 exit $((failures > 0))

@@ -311,8 +311,8 @@ static void read_fence(void)
     need(take(p.scq).status == IBV_WC_SUCCESS && take(p.scq).status == IBV_WC_SUCCESS);
 }
 
-/* late: the CQ is armed after a request was posted. */
-static void events(bool late, bool acknowledge)
+/* late: the CQ is armed after a request was posted. acknowledged: events, of one. */
+static void events(bool late, unsigned acknowledged)
 {
     struct ibv_comp_channel *channel = ibv_create_comp_channel(p.ctx);
     struct ibv_cq *cq = ibv_create_cq(p.ctx, 16, NULL, channel, 0), *got;
@@ -334,23 +334,29 @@ static void events(bool late, bool acknowledge)
     need(ibv_req_notify_cq(cq, 0) == 0 && (!late || wrong || ibv_poll_cq(cq, 1, &wc) >= 0));
     /* With late, the first completion may be there already. The second one makes an event in any case. */
     need(ibv_post_send(qp, &wr, &bad) == 0 && ibv_get_cq_event(channel, &got, &context) == 0);
-    if (acknowledge)
-        ibv_ack_cq_events(cq, 1);
+    if (acknowledged)
+        ibv_ack_cq_events(cq, acknowledged);
     need(ibv_destroy_qp(qp) == 0);
     fflush(stdout);
-    if (!acknowledge)
+    if (acknowledged != 1)
         alarm(1); /* the next call never returns */
     need(ibv_destroy_cq(cq) == 0 && ibv_destroy_comp_channel(channel) == 0);
 }
 
 static void lost_event(void)
 {
-    events(true, true);
+    events(true, 1);
 }
 
 static void unacked(void)
 {
-    events(false, !wrong);
+    events(false, wrong ? 0 : 1);
+}
+
+/* As a program does that takes the number of completions for that of events. */
+static void unacked_more(void)
+{
+    events(false, wrong ? 3 : 1);
 }
 
 static void unsignaled(void)
@@ -595,6 +601,7 @@ static const struct {
     {"read-fence", read_fence},
     {"lost-event", lost_event},
     {"unacked", unacked},
+    {"unacked-more", unacked_more},
     {"unacked-async", unacked_async},
     {"unacked-exit", unacked_exit},
     {"thread", thread},
