@@ -413,7 +413,7 @@ static void cnp_received(struct qp *qp, uint64_t now)
         return;
     }
     COUNT(qp, rp_cnp_handled);
-    dcqcn_cnp(qp->dcqcn, &qp->e->cfg, now);
+    dcqcn_cnp(qp->dcqcn, &qp->e->cfg, qp->peer ? qp->peer->congestion.rtt_min : 0, now);
 }
 
 void engine_withhold_recv(struct engine *e, bool on)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Shows that the simulator can fail: puts one deliberate fault after the other into a copy of the engine and demands that it is caught: by
-# random exchanges within SEEDS seeds, or, for a fault that only a certain sequence shows, by a case. Prints a table; exit code 1 if a
+# random exchanges within SEEDS seeds, or, for a fault that only a certain sequence shows, by a case or
+# an emulated network. Prints a table; exit code 1 if a
 # fault gets away, or if the text that it replaces is no longer in the engine exactly once.
 # The engine is the one of the daemon (libcore.a), without the asserted invariants, which would catch some faults first.
 # Usage: tests/sim/can_fail.sh [FAULT...], after `make build/lib/libcore.a build/tests/sim/sim`. From the environment: BUILD, CC, SEEDS; LANES,
@@ -82,13 +83,15 @@ try() # the arguments of fault: prints the line of the table
         timeout 120 "$out/$1/sim" --tm 1 500 1 >"$log" 2>&1
     elif [ "${5:-}" = cm ]; then
         timeout 120 "$out/$1/sim" --cm 1 500 1 >"$log" 2>&1
+    elif [ "${5:-}" = net ]; then
+        timeout 120 "$out/$1/sim" --net | sed -n 's/^FAILED  \(.*[^ ]\)  *\([0-9.]* % of .*\)/FAILED  sim --net \1\n\2/p' >"$log" 2>&1
     elif [ "${5:-}" = slow ]; then
         timeout 120 "$out/$1/sim" --slow | grep -A1 '^FAILED' >"$log" 2>&1
     else
         [[ ${5:-} != [0-9]* ]] || seeds=$5
         timeout 120 "$out/$1/sim" --seed 1 -n "$seeds" --max-failures 1 --out "$out/$1" >"$log" 2>&1
     fi
-    seed=$(sed -n 's/^FAILED  sim --\(seed\|tm\|cm\|slow\) \([0-9]*[^ ]*\).*/\2/p' "$log" | head -n 1)
+    seed=$(sed -n 's/^FAILED  sim --\(seed\|tm\|cm\|slow\|net\) \([0-9]*[^ ]*\).*/\2/p' "$log" | head -n 1)
     seen=$(sed -n '/^FAILED/{n;s/^ *//p;q}' "$log" | cut -c 1-110)
     : >"$log.cases"
     if [ "${5:-}" = case ] || [ -n "${COUNT:-}" ]; then
@@ -240,6 +243,9 @@ fault FLOW_WINDOW path/peer_window.h 'return p->inflight < window_bytes ? window
 fault FLOW_ANSWER path/datagram_flow.c 'uint64_t mark = f->probe[i].mark;' 'uint64_t mark = f->charged;'
 fault CNP_IDLE engine.c 'if (!awaits_cnp(qp, now)) {' 'if (false) {' case
 fault CNP_RATE path/dcqcn.c 'if (c->rate < lowest(cfg))' 'c->rate = c->target; if (c->rate < lowest(cfg))' case
+fault CNP_STEP path/dcqcn.c 'c->rose && now - c->cut_at < c->step_ns' 'false' net
+fault CNP_BURST path/dcqcn.c '#define BURST_MOST 8192u' '#define BURST_MOST 65536u' net
+fault CNP_LOWEST path/dcqcn.c '#define MIN_DIVISOR 4000u' '#define MIN_DIVISOR 500u' net
 
 fault TM_INFLIGHT tm/state.h '&& tm->inflight == 0;' ';' tm
 fault TM_PENDING tm/match.c 'if (e && tm_list_active(&tm->list, e))' 'if (e)' tm

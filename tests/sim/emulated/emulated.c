@@ -9,8 +9,8 @@
 #include "tests/sim/host/bare.h"
 #include "tests/sim/sim.h"
 
-#define HOSTS 4
-#define FLOWS 4
+#define HOSTS 9
+#define FLOWS 8
 #define DEPTH 16
 #define START S_NS
 #define MTU 1024u
@@ -18,6 +18,7 @@
  * simulator are neither IPv4 nor IPv6; here they pass for IPv6.) */
 #define OVERHEAD (16u + NETEM_OVERHEAD_V6)
 #define TOLERANCE 5 /* percent */
+#define SETTLED (100 * MS)
 
 /* One sender and one receiver. */
 struct flow {
@@ -35,8 +36,10 @@ struct network {
     double rate, time;
     /* Further conditions for the network. */
     bool no_loss, loss, marks, timeouts;
-    bool only_measured; /* the answer: the rates of DCQCN swing, and no simple formula says how far */
+    double share; /* the rates of DCQCN swing: the flows reach so many percent of the computed rate, or more */
     double fair; /* no flow gets less than this part of an equal share */
+    double jain; /* Jain's index of the flows is so much, or more */
+    double wait; /* no packet waits longer in a queue that marks, after the time SETTLED, ns; 0: no limit */
 };
 
 struct station {
@@ -55,6 +58,7 @@ struct trial {
     struct evq events;
     struct net net;
     uint64_t now, random, lost, marked;
+    uint64_t longest; /* time in a queue that marks, ns */
     uint32_t posted[FLOWS], done[FLOWS];
     uint32_t failed;
 };
@@ -85,6 +89,8 @@ static void pass(struct wirepkt *p, unsigned next, uint64_t at)
             p->ce = true;
             x.marked++;
         }
+        if (h->link->mark_bytes && at >= START + SETTLED && r.arrival - at - h->link->latency_ns > x.longest)
+            x.longest = r.arrival - at - h->link->latency_ns;
         at = r.arrival;
         next++;
     }
@@ -287,6 +293,24 @@ static void tear_down(void)
 #define ACK 4
 #define RETH 16
 
+/* Several hosts to host 8, whose port marks packets. wait: how long a packet waits there at most, after the first moments, ns. */
+#define INCAST(title, speed, bits, marks_at, waits, ...)                                                               \
+    {                                                                                                                  \
+        .name = title, .plan = "to 8: rate " speed ", " marks_at, .flow = {__VA_ARGS__}, .span = 2 * S_NS,             \
+        .ecn = true, .rate = GOODPUT(bits), .marks = true, .share = 85, .jain = 0.9, .wait = (waits), .no_loss = true  \
+    }
+#define INTO8(from)                                                                                                    \
+    {                                                                                                                  \
+        from, 8, 65536, 0                                                                                              \
+    }
+#define TWO INTO8(0), INTO8(1)
+#define FOUR TWO, INTO8(2), INTO8(3)
+#define EIGHT FOUR, INTO8(4), INTO8(5), INTO8(6), INTO8(7)
+#define LAB "queue 1MiB, latency 10us"
+#define FAR "queue 8MiB, latency 1ms"
+/* How long a link sends so many KiB, ns. */
+#define KIB(n, bits) ((n)*1024 * 8e9 / (bits))
+
 static const struct network networks[] = {
     {.name = "latency", .plan = "default: latency 40us", .flow = {{0, 1, 8, 100}}, .time = 100 * 80e3},
     {.name = "both directions",
@@ -339,15 +363,23 @@ static const struct network networks[] = {
      .span = 500 * MS,
      .rate = GOODPUT(1e9),
      .loss = true},
-    {.name = "incast with ECN",
-     .plan = "default: latency 5us\nto 3: rate 1Gbit, queue 1MiB, mark 16KiB to 512KiB",
-     .flow = {{0, 3, 65536, 0}, {1, 3, 65536, 0}, {2, 3, 65536, 0}},
-     .span = 500 * MS,
-     .ecn = true,
-     .rate = GOODPUT(1e9),
-     .marks = true,
-     .only_measured = true,
-     .no_loss = true},
+    INCAST("incast with ECN, 2", "1Gbit", 1e9, LAB ", mark 32KiB to 128KiB", KIB(256, 1e9), TWO),
+    INCAST("incast with ECN, 4", "1Gbit", 1e9, LAB ", mark 32KiB to 128KiB", KIB(256, 1e9), FOUR),
+    INCAST("incast with ECN, 8", "1Gbit", 1e9, LAB ", mark 32KiB to 128KiB", KIB(256, 1e9), EIGHT),
+    INCAST("one threshold, 2", "1Gbit", 1e9, LAB ", mark 32KiB", KIB(128, 1e9), TWO),
+    INCAST("one threshold, 4", "1Gbit", 1e9, LAB ", mark 32KiB", KIB(128, 1e9), FOUR),
+    INCAST("one threshold, 8", "1Gbit", 1e9, LAB ", mark 32KiB", KIB(128, 1e9), EIGHT),
+    INCAST("low threshold, 2", "1Gbit", 1e9, LAB ", mark 8KiB", KIB(64, 1e9), TWO),
+    INCAST("low threshold, 8", "1Gbit", 1e9, LAB ", mark 8KiB", KIB(64, 1e9), EIGHT),
+    INCAST("wide thresholds, 2", "1Gbit", 1e9, LAB ", mark 16KiB to 512KiB", KIB(512, 1e9), TWO),
+    INCAST("wide thresholds, 8", "1Gbit", 1e9, LAB ", mark 16KiB to 512KiB", KIB(512, 1e9), EIGHT),
+    INCAST("10 Gbit/s, 2", "10Gbit", 1e10, LAB ", mark 32KiB to 128KiB", KIB(128, 1e10), TWO),
+    INCAST("10 Gbit/s, 4", "10Gbit", 1e10, LAB ", mark 32KiB to 128KiB", KIB(128, 1e10), FOUR),
+    INCAST("10 Gbit/s, 8", "10Gbit", 1e10, LAB ", mark 32KiB to 128KiB", KIB(128, 1e10), EIGHT),
+    INCAST("10 Gbit/s, one threshold", "10Gbit", 1e10, LAB ", mark 32KiB", KIB(128, 1e10), FOUR),
+    INCAST("100 Mbit/s, 2", "100Mbit", 1e8, LAB ", mark 32KiB", KIB(512, 1e8), TWO),
+    INCAST("1 ms away, 2", "1Gbit", 1e9, FAR ", mark 128KiB", KIB(2048, 1e9), TWO),
+    INCAST("1 ms away, 8", "1Gbit", 1e9, FAR ", mark 128KiB", KIB(2048, 1e9), EIGHT),
     {.name = "later than the timeout",
      .plan = "default: latency 20ms",
      .flow = {{0, 1, 8, 3}},
@@ -373,6 +405,19 @@ static double percent(void)
     return 100 * (x.n->rate > 0 ? bytes * 1e9 / ns / x.n->rate : ns / x.n->time);
 }
 
+/* Jain's index: 1 if all flows are equal, 1/n if one of n has everything. */
+static double jain(void)
+{
+    double sum = 0, squares = 0;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < FLOWS && x.n->flow[i].message; i++, n++) {
+        sum += bytes_of(i);
+        squares += bytes_of(i) * bytes_of(i);
+    }
+    return squares > 0 ? sum * sum / (n * squares) : 0;
+}
+
 static bool is_fair(void)
 {
     unsigned n = 0;
@@ -382,7 +427,7 @@ static bool is_fair(void)
         all += bytes_of(i);
         least = bytes_of(i) < least ? bytes_of(i) : least;
     }
-    return least >= x.n->fair * all / n;
+    return least >= x.n->fair * all / n && jain() >= x.n->jain;
 }
 
 static uint64_t timeouts(void)
@@ -394,6 +439,16 @@ static uint64_t timeouts(void)
     return n;
 }
 
+static bool is_short(void)
+{
+    return x.n->wait == 0 || (double)x.longest <= x.n->wait;
+}
+
+static bool is_right(double p)
+{
+    return x.n->share > 0 ? p >= x.n->share && p <= 100 + TOLERANCE : fabs(p - 100) <= TOLERANCE;
+}
+
 static bool holds(bool wanted, bool is)
 {
     return !wanted || is;
@@ -401,7 +456,7 @@ static bool holds(bool wanted, bool is)
 
 uint64_t emulated_networks(const char *only, bool verbose, uint64_t *passed)
 {
-    uint64_t failed = 0, tried = 0, measured = 0;
+    uint64_t failed = 0, tried = 0, shares = 0;
 
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         const struct network *n = &networks[i];
@@ -410,27 +465,25 @@ uint64_t emulated_networks(const char *only, bool verbose, uint64_t *passed)
         set_up(n);
         run();
         double p = percent();
-        bool right = x.failed == 0 && (n->only_measured || fabs(p - 100) <= TOLERANCE) && is_fair() &&
-                     holds(n->no_loss, x.lost == 0) && holds(n->loss, x.lost > 0) && holds(n->marks, x.marked > 0) &&
-                     holds(n->timeouts, timeouts() > 0);
+        bool right = x.failed == 0 && is_right(p) && is_fair() && is_short() && holds(n->no_loss, x.lost == 0) &&
+                     holds(n->loss, x.lost > 0) && holds(n->marks, x.marked > 0) && holds(n->timeouts, timeouts() > 0);
         if (verbose || !right)
-            printf("%-7s %-24s %6.1f %% of the computed %s, %llu packets lost, %llu marked, %llu timeouts, %u errors\n",
-                   !right             ? "FAILED"
-                   : n->only_measured ? "(ok)"
-                                      : "ok",
-                   n->name, p, n->rate > 0 ? "rate" : "time", (unsigned long long)x.lost, (unsigned long long)x.marked,
-                   (unsigned long long)timeouts(), x.failed);
+            printf("%-7s %-24s %6.1f %% of the computed %s, %llu packets lost, %llu marked, %llu timeouts, %u errors, "
+                   "Jain %.2f, %.0f us in the queue\n",
+                   right ? "ok" : "FAILED", n->name, p, n->rate > 0 ? "rate" : "time", (unsigned long long)x.lost,
+                   (unsigned long long)x.marked, (unsigned long long)timeouts(), x.failed, jain(),
+                   (double)x.longest / 1e3);
         tried++;
         failed += !right;
-        measured += right && n->only_measured;
+        shares += right && n->share > 0;
         *passed += right;
         tear_down();
     }
     if (tried == 0)
         printf("sim: no network is called %s\n", only);
-    printf(
-        "emulated networks: %llu of %llu as required; %llu within %d %% of the computed answer, %llu only measured\n",
-        (unsigned long long)(tried - failed), (unsigned long long)tried,
-        (unsigned long long)(tried - failed - measured), TOLERANCE, (unsigned long long)measured);
+    printf("emulated networks: %llu of %llu as required; %llu within %d %% of the computed answer, %llu reach the "
+           "required share\n",
+           (unsigned long long)(tried - failed), (unsigned long long)tried,
+           (unsigned long long)(tried - failed - shares), TOLERANCE, (unsigned long long)shares);
     return failed + (tried == 0);
 }
