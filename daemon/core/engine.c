@@ -454,16 +454,16 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
     }
     struct qp *qp = qp_find(e, p->dest_qpn);
     if (!qp) {
-        if (time_wait_rx(&e->time_wait, p, meta)) {
+        if (time_wait_rx(&e->time_wait, p, meta))
             e->counters.rx_time_wait++;
-            return;
-        }
-        drop_unknown(e, p, meta);
+        else
+            drop_unknown(e, p, meta);
         return;
     }
     if (!admissible(qp, p, meta))
         return;
     sched_charge_received(&qp->sched, p->payload_len + PACKET_COST);
+    e->rx_like_pumice = meta->like_pumice;
     if (meta->ce && qp->type != QPT_UD && !is_cnp(p->opcode))
         marked(qp, now);
     if (is_cnp(p->opcode))

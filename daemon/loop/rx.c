@@ -113,6 +113,8 @@ static void process_packet(struct device *d, const struct udp_datagram *dg, cons
         error_log_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
         return;
     }
+    if (__builtin_expect(marked && !dg->peer->like_pumice, 0))
+        dg->peer->like_pumice = ip_id == marked && !dg->peer->other_port;
     give_to_engine(d, &pkt, meta, now);
 }
 
@@ -143,6 +145,9 @@ static unsigned process_batch(struct device *d, unsigned datagrams, struct peers
         meta.traffic_class = dg.tos;
         meta.hop_limit = dg.hop_limit;
         meta.flow_label = dg.flow_label;
+        /* Pumice devices send from port 4791, as no NIC and no soft-RoCE does, and mark the packets of a burst that has an
+         * IP ID (wire/bth.h). A single packet has no mark. */
+        meta.like_pumice = !dg.peer->other_port && (dg.peer->like_pumice || dg.peer->icrc.flow.is_v6);
         meta.ce = d->settings->ecn && (dg.tos & UDP_ECN) == UDP_ECN_CE;
         for (size_t off = 0; off < dg.len; off += dg.segment, index++) {
             size_t len = dg.len - off < dg.segment ? dg.len - off : dg.segment;

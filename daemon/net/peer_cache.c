@@ -51,6 +51,7 @@ static struct peer_addr *fill(struct peers *p, struct peer_addr *slot, const uin
     slot->addr_len = addr_len(addr);
     slot->multicast = gid_is_multicast(gid);
     slot->other_port = addr_port(addr) != ROCE_PORT;
+    slot->like_pumice = false;
     slot->refused_by = 0;
     icrc_ctx_init(&slot->icrc, &flow);
     slot->valid = true;

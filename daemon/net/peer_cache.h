@@ -17,6 +17,7 @@ struct peer_addr {
     socklen_t addr_len;
     bool multicast; /* a group */
     bool other_port; /* its port is not 4791 */
+    bool like_pumice; /* it has sent a packet that only a Pumice device sends */
     /* The receiver's result for the address, and for which list of peers. 0: none yet. */
     bool refused;
     uint32_t refused_by;

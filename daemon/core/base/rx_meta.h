@@ -16,6 +16,7 @@ struct rx_meta {
     uint8_t hop_limit; /* 0: not known */
     uint32_t flow_label; /* IPv6: 20 bits */
     bool ce; /* ECN congestion experienced */
+    bool like_pumice; /* the sender's packets have what only those of Pumice devices have (wire/pumice/probe.h) */
     /* The QP that sent the packet. 0: not known, because the packet came from a network. RC, UC and XRC packets do not
      * name it, so only the owner of the engine can know it: when the packet stayed within the device. A connected QP
      * then takes it from no other QP than its peer. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Remembers which features beyond the specification the device at an address has. The engine asks the device by a probe
  * (wire/pumice/probe.h). It asks when a packet of this address is missing for the first time, so paths that lose nothing
- * carry no probe. A device of another make drops the probe. It then counts as a device without features. */
+ * carry no probe. A device that does not answer counts as one without features. */
 #ifndef PUMICE_DAEMON_CORE_PATH_PEER_FEATURES_H
 #define PUMICE_DAEMON_CORE_PATH_PEER_FEATURES_H
 

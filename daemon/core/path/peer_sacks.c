@@ -22,7 +22,8 @@ static bool is_own_address(const struct engine_config *cfg, const uint8_t gid[16
     return false;
 }
 
-bool peer_takes_sacks(struct datagram_flow_table *t, struct peer_window *p, const struct av *av, uint64_t now)
+bool peer_takes_sacks(struct datagram_flow_table *t, struct peer_window *p, const struct av *av, bool like_pumice,
+                      uint64_t now)
 {
     if (!t->cfg->selective || !p)
         return false;
@@ -30,7 +31,7 @@ bool peer_takes_sacks(struct datagram_flow_table *t, struct peer_window *p, cons
         return true;
     if (memcmp(p->gid, av->dgid, sizeof(p->gid)) != 0)
         return false; /* several addresses share the entry */
-    if (peer_features_should_ask(&p->features, now)) {
+    if (like_pumice && peer_features_should_ask(&p->features, now)) {
         uint32_t sequence = t->sequence + 1;
         uint64_t token = make_token(t, sequence);
         if (datagram_flow_ask_features(t, av, sequence, token) == 0) {

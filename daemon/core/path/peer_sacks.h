@@ -6,7 +6,9 @@
 #include "daemon/core/path/datagram_flow.h"
 
 /* To be called when a packet of the peer is missing. p: the entry of its address in the table of peers; av: the way there.
- * Asks the device if its answer is not known. */
-bool peer_takes_sacks(struct datagram_flow_table *t, struct peer_window *p, const struct av *av, uint64_t now);
+ * Asks the device if its answer is not known, but only one whose packets are like those of Pumice devices
+ * (rx_meta.like_pumice). So other devices never get a probe. */
+bool peer_takes_sacks(struct datagram_flow_table *t, struct peer_window *p, const struct av *av, bool like_pumice,
+                      uint64_t now);
 
 #endif

@@ -42,6 +42,7 @@ struct engine {
     struct list_node urgent; /* qp.urgent */
     bool backlog; /* the last batch had no room for everything */
     bool recv_withheld; /* engine_withhold_recv */
+    bool rx_like_pumice; /* rx_meta.like_pumice of the packet that is taken in */
     /* tm_entry.job of matched entries that are to be flushed: their QPs were destroyed or reset */
     struct list_node detached;
     struct completion *done; /* ring */

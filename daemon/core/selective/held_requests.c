@@ -35,7 +35,8 @@ bool resp_hold(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct responder *r = qp->resp;
     /* After an RNR NAK, and when the expected packet found no room, the peer goes back to it and sends all again. */
-    if ((r->nak_sent && r->nak_quiet) || !peer_takes_sacks(&qp->e->flows, qp->peer, &qp->attr.av, now))
+    if ((r->nak_sent && r->nak_quiet) ||
+        !peer_takes_sacks(&qp->e->flows, qp->peer, &qp->attr.av, qp->e->rx_like_pumice, now))
         return false;
     /* A packet that a third party has forged must not wait until its PSN comes. So no more is kept than the peer's window
      * can hold, as far as it is known: that of another Pumice device is as large as the own. */

@@ -80,7 +80,7 @@ void bare_transmit(struct engine *e, int from, struct net *net, uint64_t now)
 void bare_receive(struct engine *e, struct wirepkt *p, struct net *net, uint64_t now)
 {
     struct pkt k;
-    struct rx_meta meta = {.ce = p->ce};
+    struct rx_meta meta = {.ce = p->ce, .like_pumice = true};
     bare_gid(p->src, meta.src_gid);
     bare_gid(p->dst, meta.dst_gid);
     net->inflight--;

@@ -68,7 +68,7 @@ static void rx_one(struct host *h, struct wirepkt *p)
 {
     struct sim *s = h->sim;
     struct pkt k;
-    struct rx_meta meta = {.ce = p->ce, .traffic_class = p->tclass, .hop_limit = p->hops};
+    struct rx_meta meta = {.ce = p->ce, .traffic_class = p->tclass, .hop_limit = p->hops, .like_pumice = true};
     dgram_flies(s, p, true);
     if (!p->loop) {
         bool ok = icrc_is_right(h, p);
@@ -182,8 +182,10 @@ static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, 
     struct sim *s = h->sim;
     bool v6 = false;
     const struct av *av = b->pkt[index].av;
-    struct rx_meta meta = {
-        .traffic_class = av->traffic_class, .hop_limit = av->hop_limit, .src_qpn = b->pkt[index].src_qpn};
+    struct rx_meta meta = {.traffic_class = av->traffic_class,
+                           .hop_limit = av->hop_limit,
+                           .like_pumice = true,
+                           .src_qpn = b->pkt[index].src_qpn};
     int group = group_of(s, av->dgid);
     memcpy(meta.dst_gid, av->dgid, 16);
     if (group == 0) {

@@ -26,6 +26,7 @@ struct fixture {
     unsigned refills; /* number of refills of SRQs */
     struct srq *refill_srq; /* the SRQ that gets requests in a refill */
     unsigned refill_left; /* the number of requests left for refills */
+    bool other_device; /* the peer is no Pumice device */
     bool gone; /* memory can't be changed any more */
     bool unmapped; /* memory reads as zeros */
 };
@@ -242,7 +243,8 @@ static inline void fix_bring(struct qp *qp, enum qp_state to)
 /* Gives the engine a packet from the peer. */
 static inline void fix_rx(struct fixture *f, struct pkt *p)
 {
-    struct rx_meta meta = {.src_gid = {[15] = 2}, .dst_gid = {[15] = 1}, .hop_limit = 64};
+    struct rx_meta meta = {
+        .src_gid = {[15] = 2}, .dst_gid = {[15] = 1}, .hop_limit = 64, .like_pumice = !f->other_device};
     p->migreq = true;
     p->pkey = PKEY_DEFAULT;
     engine_rx(f->e, p, &meta, f->now);

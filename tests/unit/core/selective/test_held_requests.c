@@ -240,6 +240,18 @@ Test(selective_responder, other_peers_get_what_they_got_before)
     cr_expect_eq(counters()->reordered_requests, 0);
 }
 
+Test(selective_responder, a_device_of_another_make_is_not_asked)
+{
+    restart_unknown();
+    fix.other_device = true;
+    arrive(write_of(102));
+    cr_assert_eq(transmit(), 1);
+    cr_expect(sent(0).opcode == OP_ACK && sent(0).aeth.syndrome == NAK_PSN_SEQUENCE);
+    arrive(write_of(103));
+    cr_expect_eq(transmit(), 0);
+    cr_expect_eq(counters()->reordered_requests, 0);
+}
+
 Test(selective_responder, the_device_says_that_it_understands_reports)
 {
     uint8_t payload[PROBE_LEN];
