@@ -303,11 +303,11 @@ const struct sim_case sim_cases[] = {
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .done_most = 10 * MS,
      .count = {COUNT(np_ecn_marked_roce_packets, 1000, 1000000), COUNT(np_cnp_sent, 0, 0)}},
     {.name = "marks", .about = "every packet is marked, with ECN: CNPs come, and the sender slows down", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
-     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 50 * MS, .done_most = 400 * MS,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 200 * MS, .done_most = 1600 * MS,
      /* The ACKs are marked, too. The CNPs that answer them go to an end that has no data under way. */
      .count = {COUNT(np_cnp_sent, 100, 20000), COUNT(rp_cnp_handled, 50, 10000), COUNT(rx_idle_cnp, 50, 10000), COUNT(timeout_retrans, 0, 0)}},
     {.name = "marks-read", .about = "responses to READs slow down, too", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
-     .op[0] = {{WR_RDMA_READ, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 50 * MS, .done_most = 400 * MS,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 200 * MS, .done_most = 1600 * MS,
      .count = {COUNT(np_cnp_sent, 100, 20000), COUNT(rp_cnp_handled, 100, 20000)}},
     {.name = "marks-few", .about = "few marks cost little, also with losses", .repeat = 30,
      .net = {.delay_ns = 10 * US, .ce = 2, .loss = 5}, .op[0] = {{WR_SEND, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_most = 100 * MS},
