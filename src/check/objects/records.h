@@ -53,6 +53,7 @@ struct cq_record {
 
 struct srq_record {
     struct record r;
+    const struct ibv_cq *cq; /* of an XRC domain: its completions come there. NULL: to the CQs of its queue pairs */
     struct request_queue queue;
 };
 

@@ -46,6 +46,32 @@ static void received(struct request_queue *queue, uint64_t wr_id)
         request_remove(queue, r);
 }
 
+struct domain_search {
+    const struct ibv_cq *cq;
+    uint64_t wr_id;
+    bool found;
+};
+
+static void look_in_domain(void *record, void *arg)
+{
+    struct srq_record *s = record;
+    struct domain_search *search = arg;
+
+    if (search->found || s->cq != search->cq || !request_find(&s->queue, search->wr_id))
+        return;
+    received(&s->queue, search->wr_id);
+    search->found = true;
+}
+
+/* A completion of a target queue pair of an XRC domain, perhaps of another process: the peer has named the SRQ. */
+static void received_in_domain(const struct cq_record *cq, const struct completion *c)
+{
+    struct domain_search search = {cq->cq, c->wr_id, false};
+
+    if (c->opcode >= 0 && c->opcode & IBV_WC_RECV)
+        records_each(KIND_SRQ, look_in_domain, &search);
+}
+
 /* Completions with errors don't say which queue they are of. */
 static bool is_receive(const struct qp_record *q, const struct completion *c)
 {
@@ -66,8 +92,10 @@ void completion_polled(struct cq_record *cq, const struct completion *c)
 
     if (cq->coming)
         cq->coming--;
-    if (!q)
+    if (!q || q->qp->qp_type == IBV_QPT_XRC_RECV) {
+        received_in_domain(cq, c);
         return;
+    }
     if (c->status != IBV_WC_SUCCESS && c->status != IBV_WC_WR_FLUSH_ERR) {
         q->failed = true;
         q->failed_at = trace_of(c->caller, c->frame);

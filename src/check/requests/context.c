@@ -254,12 +254,14 @@ void context_made_cq(struct ibv_cq *cq, const struct ibv_pd *parent, const struc
     records_unlock();
 }
 
-void context_made_srq(struct ibv_srq *srq, const struct trace *where)
+void context_made_srq(struct ibv_srq *srq, const struct ibv_cq *cq, const struct trace *where)
 {
     records_lock();
     struct srq_record *s = record_add(KIND_SRQ, srq, sizeof(*s), where);
-    if (s)
+    if (s) {
+        s->cq = cq;
         TAILQ_INIT(&s->queue);
+    }
     records_unlock();
 }
 
@@ -293,7 +295,8 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq
 {
     struct ibv_srq *srq = of(context)->create_srq_ex(context, attr);
 
-    context_made_srq(srq, TRACE_HERE);
+    bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
+    context_made_srq(srq, is_xrc ? attr->cq : NULL, TRACE_HERE);
     return srq;
 }
 

@@ -21,6 +21,7 @@ void context_not_closed(struct ibv_context *context);
 void context_made_qp(struct ibv_qp *qp, bool all_signaled, bool extended, const struct trace *where);
 /* parent: its parent domain; NULL: none. */
 void context_made_cq(struct ibv_cq *cq, const struct ibv_pd *parent, const struct trace *where);
-void context_made_srq(struct ibv_srq *srq, const struct trace *where);
+/* cq: as in struct srq_record. */
+void context_made_srq(struct ibv_srq *srq, const struct ibv_cq *cq, const struct trace *where);
 
 #endif

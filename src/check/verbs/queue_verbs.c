@@ -70,7 +70,7 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 {
     struct ibv_srq *srq = NEXT(ibv_create_srq, pd, attr);
 
-    context_made_srq(srq, TRACE_HERE);
+    context_made_srq(srq, NULL, TRACE_HERE);
     return srq;
 }
 

@@ -45,6 +45,10 @@ for entry in dereg=dereg-after-error freed=freed-moved access=reg-mr-ex access=r
     is "$mistake, findings" "$(grep -cE '^  [a-z-]+: ' <<<"$out")" 1
 done
 
+xrc=$BUILD/tests/verbs/checker/xrc
+is "XRC, right" "$(check --check "$xrc" right)" "pumice: check: no findings"
+has "XRC, wrong" "$(check --check "$xrc" wrong)" "  overlap: the receive request with wr_id 2 and the outstanding receive request with wr_id 1 "
+
 # The text of each finding.
 out=$(check --check "$mistakes" send-buffer wrong)
 has "a short buffer" "$out" "bytes 100 to 100 of 4000"
