@@ -177,6 +177,8 @@ fault NTH_MESSAGE unit/daemon/fault test_fault_match daemon/fault/fault_match.c 
 fault IDLE_QP unit/core/qp test_qp_traffic daemon/core/control/qp_modify.c 'if (to > QPS_RTS)' 'if (to > QPS_INIT)'
 fault SLAB_ZEROS unit/daemon/objects/qp test_slab daemon/objects/qp/slab.c 'madvise(slab_own(slot), b->own, MADV_DONTNEED);' ''
 fault CNP e2e/daemon bottleneck daemon/core/path/dcqcn.c 'c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);' ''
+fault NET_RECORDED e2e/cli replay daemon/loop/tx.c 'record(d, made, v->ce, lost);' 'record(d, made, v->ce, false);'
+fault NET_REPLAYED e2e/cli replay daemon/server/device_set.c 'if (d->netem && d->decisions.replays)' 'if (false)'
 
 [ $missed -eq 0 ] || echo "$missed faults not caught"
 [ $missed -eq 0 ]

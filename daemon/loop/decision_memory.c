@@ -121,7 +121,7 @@ static bool name_packet(struct device *d, const struct tx_pkt *t, const uint8_t 
 }
 
 void decision_memory_decide(struct device *d, const struct tx_pkt *t, const uint8_t *bth, const struct fault_pkt *fp,
-                            uint64_t now, struct fault_verdict *v)
+                            uint64_t now, struct fault_verdict *v, struct pm_decision *made)
 {
     struct fault_verdict planned;
     struct pm_packet p;
@@ -130,6 +130,7 @@ void decision_memory_decide(struct device *d, const struct tx_pkt *t, const uint
     bool found = named && decisions_find(&d->decisions, &p, newest, &planned);
 
     *v = (struct fault_verdict){.action = FAULT_PASS};
+    *made = (struct pm_decision){.strike = PM_STRIKE_NONE};
     if (fault_on(&d->fault))
         fault_decide(&d->fault, fp, now, v);
     /* Rules take the link down again in a replay. */
@@ -138,7 +139,7 @@ void decision_memory_decide(struct device *d, const struct tx_pkt *t, const uint
     if (found)
         *v = planned;
     if (named)
-        decisions_record(&d->decisions, &p, v);
+        *made = decisions_made(&p, v);
 }
 
 bool decision_memory_refuses(struct device *d, const struct fault_pkt *fp, uint64_t now)

@@ -196,7 +196,9 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
     }
 }
 
-static void decide(struct device *d, const struct tx_batch *b, unsigned i, uint64_t now, struct fault_verdict *v)
+/* made: for a recording */
+static void decide(struct device *d, const struct tx_batch *b, unsigned i, uint64_t now, struct fault_verdict *v,
+                   struct pm_decision *made)
 {
     const uint8_t *p = b->buf + b->pkt[i].off;
     struct fault_pkt fp = {
@@ -208,7 +210,7 @@ static void decide(struct device *d, const struct tx_batch *b, unsigned i, uint6
     if (fault_on(&d->fault) || decisions_on(&d->decisions))
         fault_pkt_read(&fp, p, b->pkt[i].len);
     if (decisions_on(&d->decisions))
-        decision_memory_decide(d, &b->pkt[i], p, &fp, now, v);
+        decision_memory_decide(d, &b->pkt[i], p, &fp, now, v, made);
     else if (fault_on(&d->fault))
         fault_decide(&d->fault, &fp, now, v);
     v->delay_ns += ack_delay(d, p);
@@ -233,6 +235,19 @@ static bool pass_link(struct device *d, const struct tx_pkt *pkt, struct netem_t
     return !p.lost;
 }
 
+/* Writes down what happened to a packet, after a network may have lost or marked it. */
+static void record(struct device *d, const struct pm_decision *made, bool marked, bool lost)
+{
+    struct pm_decision all = *made;
+
+    if (!decisions_on(&d->decisions))
+        return;
+    all.marked = marked;
+    if (lost)
+        all = (struct pm_decision){.packet = made->packet, .strike = PM_STRIKE_LOST};
+    decisions_record(&d->decisions, &all);
+}
+
 /* Does the packet leave later, because of a fault or because it passes an emulated network? */
 static bool waits(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v,
                   struct netem_trip *trip)
@@ -248,16 +263,22 @@ static bool waits(struct device *d, const struct tx_batch *b, unsigned i, const 
 
 /* Puts the packet into the delay queue. */
 static void hold(struct device *d, const struct tx_batch *b, unsigned i, struct fault_verdict *v,
-                 struct netem_trip *trip, uint64_t now)
+                 struct netem_trip *trip, const struct pm_decision *made, uint64_t now)
 {
     const struct tx_pkt *pkt = &b->pkt[i];
+    struct delay_queue_entry *e = NULL;
     uint64_t due = now + v->delay_ns;
     bool lost = !v->delay_ns && !pass_link(d, pkt, trip, v, &due);
 
-    if (!lost && !delay_queue_push(&d->delay_queue, pkt, b->buf + pkt->off, v, trip, due)) {
-        d->io.fault_queue_full++;
-        lost = true;
+    if (!lost) {
+        e = delay_queue_push(&d->delay_queue, pkt, b->buf + pkt->off, v, trip, due);
+        lost = !e;
+        d->io.fault_queue_full += lost;
     }
+    if (e && trip->hops)
+        e->made = *made; /* to be written down when it has passed the last link */
+    else
+        record(d, made, v->ce, lost);
     if (lost && capture_on(d))
         capture_lost(d, pkt, b->buf + pkt->off, faults_of(v));
 }
@@ -267,13 +288,16 @@ static bool travels_on(struct device *d, struct delay_queue_entry *e)
 {
     uint64_t at = e->due;
 
-    if (e->trip.next == e->trip.hops)
+    if (e->trip.next == e->trip.hops) {
+        record(d, &e->made, e->verdict.ce, false);
         return false;
+    }
     e->pkt.av = &e->av;
     if (pass_link(d, &e->pkt, &e->trip, &e->verdict, &at)) {
         delay_queue_put_back(&d->delay_queue, e, at);
         return true;
     }
+    record(d, &e->made, false, true);
     if (capture_on(d))
         capture_lost(d, &e->pkt, e->data, faults_of(&e->verdict));
     free(e);
@@ -289,9 +313,10 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
     for (unsigned i = 0; i <= b->n; i++) {
         struct fault_verdict v = {.action = FAULT_PASS};
         struct netem_trip trip = {.hops = 0};
+        struct pm_decision made = {.strike = PM_STRIKE_NONE};
 
         if (i < b->n)
-            decide(d, b, i, now, &v);
+            decide(d, b, i, now, &v, &made);
         if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce && !d->netem &&
             !device_keeps_inside(d, b->pkt[i].av->dgid) && !comes_back(d, &b->pkt[i]) &&
             !is_refused(d, b, &b->pkt[i])) {
@@ -307,10 +332,12 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         }
         if (i == b->n)
             break;
-        if (waits(d, b, i, &v, &trip))
-            hold(d, b, i, &v, &trip, now);
-        else
+        if (waits(d, b, i, &v, &trip)) {
+            hold(d, b, i, &v, &trip, &made, now);
+        } else {
+            record(d, &made, v.ce, false);
             apply(d, b, i, &v, s);
+        }
     }
 }
 

@@ -30,26 +30,28 @@ void delay_queue_put_back(struct delay_queue *q, struct delay_queue_entry *e, ui
         swap(q, i, (i - 1) / 2);
 }
 
-bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uint8_t *p,
-                      const struct fault_verdict *verdict, const struct netem_trip *trip, uint64_t due)
+struct delay_queue_entry *delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uint8_t *p,
+                                           const struct fault_verdict *verdict, const struct netem_trip *trip,
+                                           uint64_t due)
 {
     struct delay_queue_entry *e;
     uint32_t len = pkt->len;
 
     if (q->n == DELAY_QUEUE_PACKETS || q->bytes + len > DELAY_QUEUE_BYTES)
-        return false;
+        return NULL;
     if (!q->heap)
         q->heap = calloc(DELAY_QUEUE_PACKETS, sizeof(q->heap[0]));
     e = q->heap ? malloc(sizeof(*e) + len) : NULL;
     if (!e)
-        return false;
+        return NULL;
     e->verdict = *verdict;
     e->trip = *trip;
+    e->made = (struct pm_decision){.strike = PM_STRIKE_NONE};
     e->av = *pkt->av;
     e->pkt = *pkt;
     memcpy(e->data, p, len);
     delay_queue_put_back(q, e, due);
-    return true;
+    return e;
 }
 
 struct delay_queue_entry *delay_queue_pop(struct delay_queue *q, uint64_t now)

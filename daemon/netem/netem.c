@@ -80,6 +80,15 @@ int netem_open(const char *file, struct netem **out, char why[ERROR_TEXT_MAX])
     return 0;
 }
 
+void netem_keep_all(struct netem *n)
+{
+    for (unsigned i = 0; i < n->plan.num_links; i++) {
+        struct netem_link *l = &n->plan.link[i];
+
+        l->queue_bytes = l->mark_bytes = l->mark_all_bytes = 0;
+    }
+}
+
 void netem_close(struct netem *n)
 {
     if (!n)

@@ -15,6 +15,8 @@ struct netem {
 /* Reads the plan from a file, and maps the file with its name and the suffix ".state", which is created if it does not exist.
  * Returns 0, or -errno with why. */
 int netem_open(const char *file, struct netem **out, char why[ERROR_TEXT_MAX]);
+/* From now on no link loses or marks packets. They wait, however long the queue. */
+void netem_keep_all(struct netem *n);
 void netem_close(struct netem *n); /* n may be NULL */
 
 /* Begins a trip between two addresses. Without links between them, trip->hops is 0. */

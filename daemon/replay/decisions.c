@@ -247,13 +247,16 @@ static void write_down(struct decisions *d, const struct pm_packet *p, const str
     to->packet.attempt = p->attempt;
 }
 
-void decisions_record(struct decisions *d, const struct pm_packet *p, const struct fault_verdict *v)
+struct pm_decision decisions_made(const struct pm_packet *p, const struct fault_verdict *v)
 {
-    if (v->action == FAULT_PASS && !v->delay_ns && !v->ce)
-        return;
-    write_down(d, p,
-               &(struct pm_decision){
-                   .delay_ns = v->delay_ns, .random = v->random, .strike = strike_of[v->action], .marked = v->ce});
+    return (struct pm_decision){
+        .packet = *p, .delay_ns = v->delay_ns, .random = v->random, .strike = strike_of[v->action], .marked = v->ce};
+}
+
+void decisions_record(struct decisions *d, const struct pm_decision *made)
+{
+    if (made->packet.attempt && (made->strike || made->delay_ns || made->marked))
+        write_down(d, &made->packet, made);
 }
 
 void decisions_record_refusal(struct decisions *d, const struct pm_packet *p)

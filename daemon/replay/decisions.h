@@ -61,8 +61,10 @@ bool decisions_find(struct decisions *d, const struct pm_packet *p, uint64_t new
 /* As decisions_find, for a packet that arrives: must the responder answer it with RNR NAK? */
 bool decisions_refuse(struct decisions *d, const struct pm_packet *p);
 
-/* Writes the decision down. A verdict without a fault is not written down. */
-void decisions_record(struct decisions *d, const struct pm_packet *p, const struct fault_verdict *v);
+/* The decision that a verdict makes about a packet. */
+struct pm_decision decisions_made(const struct pm_packet *p, const struct fault_verdict *v);
+/* Writes the decision down, unless it is none: the packet has no fault, or no name (packet.attempt is 0). */
+void decisions_record(struct decisions *d, const struct pm_decision *made);
 /* Writes down that a packet that arrived was answered with RNR NAK. */
 void decisions_record_refusal(struct decisions *d, const struct pm_packet *p);
 

@@ -49,6 +49,9 @@ int device_set_open(struct device_set *s, const struct settings *settings, char 
             snprintf(why, ERROR_TEXT_MAX, "device %s: %s", d->name, text);
             return rc;
         }
+        /* In a replay, the recording says which packets the network loses and marks. */
+        if (d->netem && d->decisions.replays)
+            netem_keep_all(s->netem);
     }
     return 0;
 }

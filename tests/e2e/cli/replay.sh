@@ -85,6 +85,37 @@ sed -i 's/"script": "[^"]*"/"script": "at 0ms: link down"/' scripted/run.json
 timeout 60 "$pumice" replay scripted -- sh -c 'sleep 0.2; ibv_devinfo' >out 2>err
 has "link down by a script in a replay" "$(cat out)" PORT_DOWN
 
+# It also has what a network lost and marked. In a replay, the network loses and marks these packets, and no others.
+cat >burst.sh <<'SH'
+pumice on 0 -- "$endurance" -p "$1" >/dev/null &
+sleep 0.4
+pumice on 1 -- "$endurance" -p "$1" -n 300 -s 8192 -S 8192 -m 1024 -o write 127.0.0.1 >/dev/null || exit 3
+wait
+pumice status --json | python3 -c 'import json, sys
+hosts = [host["status"]["devices"][0]["counters"] for host in json.load(sys.stdin)["hosts"]]
+print("dropped", sum(h["net_dropped"] for h in hosts), "marked", sum(h["net_marked"] for h in hosts))'
+SH
+export endurance=$BUILD/tests/verbs/rdma_endurance
+burst=(bash ./burst.sh $((26000 + $$ % 2000)))
+if have "a network that loses" python3; then
+    echo 'to 0: rate 100Mbit, latency 10us, queue 16kB, mark 4kB' >net
+    timeout 60 "$pumice" run --hosts 2 --ecn=on --net net --record lossy "${burst[@]}" >out 2>&1 || fail "a network that loses: $(cat out)"
+    rm net
+    lost=$(grep -c '"fault": "lost"' lossy/decisions.jsonl)
+    marked=$(grep -c '"marked": true' lossy/decisions.jsonl)
+    [ "$lost" -gt 0 ] && [ "$marked" -gt 0 ] || fail "a network that loses: $lost lost, $marked marked"
+    # A packet that is marked and then lost has one fault.
+    set -- $(sed -n 's/^dropped \([0-9]*\) marked \([0-9]*\)$/\1 \2/p' out)
+    is "packets that the network lost" "$lost" "$1"
+    [ "$marked" -le "$2" ] && [ $((marked + lost)) -ge "$2" ] || fail "$marked marked packets recorded, $2 were marked"
+    timeout 60 "$pumice" replay lossy >out 2>&1 || fail "replay of a network that loses: $(cat out)"
+    grep -q '^dropped 0 marked 0$' out || fail "the network decides in a replay: $(cat out)"
+    grep -q 'recorded faults struck' out && ! grep -q ' 0 of [0-9]* recorded' out || fail "replay of a network that loses: $(cat out)"
+    : >lossy/decisions.jsonl
+    timeout 60 "$pumice" replay lossy >out 2>&1 || fail "replay without decisions: $(cat out)"
+    grep -q '^dropped 0 marked 0$' out || fail "the network decides in a replay: $(cat out)"
+fi
+
 # It also has the text of a network.
 echo 'from each: rate 10Gbit, latency 1us' >net
 if timeout 60 "$pumice" run --net net --record emulated true >out 2>&1; then

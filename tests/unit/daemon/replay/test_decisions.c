@@ -99,6 +99,22 @@ Test(decisions, an_ack_stands_for_the_ones_it_covers)
     cr_expect_eq(find(packet(PM_STREAM_RESPONSE, 26, 1, OP_ACK), 25), FAULT_PASS);
 }
 
+static void record(struct pm_packet p, struct fault_verdict v)
+{
+    struct pm_decision made = decisions_made(&p, &v);
+
+    decisions_record(&d, &made);
+}
+
+Test(decisions, a_packet_without_a_name_is_not_recorded)
+{
+    const char *why;
+
+    cr_assert_eq(start(&why), 0);
+    record((struct pm_packet){.stream = PM_STREAM_REQUEST}, (struct fault_verdict){.action = FAULT_DROP});
+    cr_expect_eq(memory.page.recorded, 0);
+}
+
 Test(decisions, decisions_are_recorded_until_there_is_no_room)
 {
     struct fault_verdict lost = {.action = FAULT_DROP}, none = {.action = FAULT_PASS},
@@ -107,10 +123,10 @@ Test(decisions, decisions_are_recorded_until_there_is_no_room)
     const char *why;
 
     cr_assert_eq(start(&why), 0);
-    decisions_record(&d, &p, &none);
-    decisions_record(&d, &p, &lost);
+    record(p, none);
+    record(p, lost);
     p.number = 2;
-    decisions_record(&d, &p, &late);
+    record(p, late);
     cr_expect_eq(memory.page.recorded, 2);
     struct pm_decision *recorded = memory.decision + PLANNED;
     cr_expect_eq(recorded[0].packet.number, 1);
@@ -121,7 +137,7 @@ Test(decisions, decisions_are_recorded_until_there_is_no_room)
     cr_expect_eq(recorded[1].delay_ns, 70);
     cr_expect_eq(recorded[1].marked, 1);
     for (unsigned i = 0; i < 10; i++)
-        decisions_record(&d, &p, &lost);
+        record(p, lost);
     cr_expect_eq(memory.page.recorded, 12);
 }
 
