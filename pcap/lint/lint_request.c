@@ -283,6 +283,17 @@ static void gap(struct lint *l, struct flow *flow, const struct record *r, uint6
 
 /* --- repeated requests -------------------------------------------------------------------------------------------- */
 
+/* The requester goes back to this request. It comes to those behind it later, unless the connection ends before. */
+static void goes_back(struct flow *flow, const struct request *to)
+{
+    size_t first = (size_t)(to - flow->requests);
+
+    for (size_t i = first; i < flow->num_requests && i < first + LINT_OPEN_MOST; i++) {
+        if (flow->requests[i].response)
+            flow->requests[i].response->skipped = 0;
+    }
+}
+
 static void check_repeat(struct lint *l, struct flow *flow, uint32_t number, struct request *s, uint64_t psn)
 {
     const struct record *r = &l->recs[number], *first = &l->recs[s->record];
@@ -301,8 +312,8 @@ static void check_repeat(struct lint *l, struct flow *flow, uint32_t number, str
         if (off && s->response->num_restarts < 8)
             s->response->restarts[s->response->num_restarts] = (uint32_t)off;
         s->response->num_restarts += off && s->response->num_restarts <= 8;
-        s->response->skipped = 0; /* the requester asked again, as it must */
     }
+    goes_back(flow, s);
     if (flow->direction == PCAPNG_DIR_OUT && s->completed && s->requester_knows && flow->responses > s->completed_by &&
         r->time_ns > s->completed_ns + DUPLICATE_NS)
         lint_report(l, LINT_DUPLICATE, r->frame, "PSN %u is sent again, %.0f ms after its acknowledgment", r->psn,

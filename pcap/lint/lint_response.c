@@ -128,7 +128,7 @@ static void acknowledge(struct lint *l, struct flow *requester, const struct flo
         s->completed_by = requester->responses;
         s->completed_ns = by->time_ns;
     }
-    for (size_t i = requester->completed; i < requester->num_acked && i < requester->completed + 256; i++) {
+    for (size_t i = requester->completed; i < requester->num_acked && i < requester->completed + LINT_OPEN_MOST; i++) {
         struct request *s = &requester->requests[i];
 
         if (is_complete(s) || s->psn + s->span > psn || s->response->skipped)

@@ -25,6 +25,7 @@ enum record_flags {
     RECORD_BEFORE = 1 << 5, /* captured before injected faults, which may have dropped or changed it */
 };
 #define RECORD_UNUSABLE (RECORD_DAMAGED | RECORD_MALFORMED | RECORD_IGNORED)
+#define LINT_OPEN_MOST 256u /* so many requests that wait for responses are looked at */
 
 /* One packet. */
 struct record {

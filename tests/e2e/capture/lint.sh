@@ -84,7 +84,7 @@ for scene in $("$BUILD/tests/e2e/capture/scene_gen" --list); do
     "$BUILD/tests/e2e/capture/scene_gen" "$scene" "$dir/scene.pcapng"
     is "scene $scene" "$(rules error --faulty "$dir/scene.pcapng")" ""
 done
-seeds=${LINT_SEEDS:-200}
+seeds=${LINT_SEEDS:-350}
 "$BUILD/tests/sim/sim" --keep --seed 1 -n "$seeds" --out "$dir/sim" >"$dir/out" || fail "simulator: $(tail -3 "$dir/out")"
 "$BUILD/tests/sim/sim" --keep --case loss-mixed --mask 0 --out "$dir/sim" >/dev/null
 captures=0
