@@ -365,3 +365,16 @@ unsigned netem_plan_route(const struct netem_plan *p, uint32_t from, uint32_t to
             hops[n++] = (struct netem_hop){&p->link[way[i].link - 1], way[i].queue};
     return n;
 }
+
+uint64_t netem_plan_first_mark(const struct netem_plan *plan)
+{
+    uint64_t first = 0;
+
+    for (unsigned i = 0; i < plan->num_links; i++) {
+        uint64_t bytes = plan->link[i].mark_bytes;
+
+        if (bytes && (!first || bytes < first))
+            first = bytes;
+    }
+    return first;
+}

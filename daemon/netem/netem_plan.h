@@ -72,6 +72,9 @@ int netem_plan_parse(const char *text, struct netem_plan *plan, char why[NETEM_W
 /* The host with this address. NETEM_NOWHERE: none. */
 uint32_t netem_plan_host(const struct netem_plan *plan, const uint8_t gid[16]);
 
+/* The fewest waiting bytes from which on a link marks packets; 0: none marks. */
+uint64_t netem_plan_first_mark(const struct netem_plan *plan);
+
 /* The links between two hosts. Returns their number. */
 unsigned netem_plan_route(const struct netem_plan *plan, uint32_t from, uint32_t to, struct netem_hop hops[NETEM_HOPS]);
 

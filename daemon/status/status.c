@@ -6,6 +6,7 @@
 #include "daemon/base/activity.h"
 #include "daemon/base/json.h"
 #include "daemon/base/slice.h"
+#include "daemon/core/path/dcqcn.h"
 #include "daemon/monitor/counter_names.h"
 #include "daemon/monitor/path_check.h"
 #include "daemon/objects/qp/mcast_group.h"
@@ -186,6 +187,10 @@ static void add_head(struct status_job *c)
     json_object_set_new(o, "gso", json_string(udp_gso_state(&d->udp)));
     json_object_set_new(o, "loopback", json_string(d->settings->loopback_wire ? "wire" : "engine"));
     json_object_set_new(o, "ecn", json_string(d->settings->ecn ? "on" : "off"));
+    if (d->netem) {
+        json_object_set_new(o, "net_first_mark", json_number(netem_plan_first_mark(&d->netem->plan)));
+        json_object_set_new(o, "rate_burst", json_number(DCQCN_BURST_MOST));
+    }
     unkind_text(d->unkind.kinds, kinds);
     json_object_set_new(o, "unkind", json_string(kinds));
     json_object_set_new(o, "e2e_credits", json_string(d->config.e2e_credits ? "on" : "off"));

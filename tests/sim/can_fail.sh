@@ -244,7 +244,7 @@ fault FLOW_ANSWER path/datagram_flow.c 'uint64_t mark = f->probe[i].mark;' 'uint
 fault CNP_IDLE engine.c 'if (!awaits_cnp(qp, now)) {' 'if (false) {' case
 fault CNP_RATE path/dcqcn.c 'if (c->rate < lowest(cfg))' 'c->rate = c->target; if (c->rate < lowest(cfg))' case
 fault CNP_STEP path/dcqcn.c 'c->rose && now - c->cut_at < c->step_ns' 'false' net
-fault CNP_BURST path/dcqcn.c '#define BURST_MOST 8192u' '#define BURST_MOST 65536u' net
+fault CNP_BURST path/dcqcn.h '#define DCQCN_BURST_MOST 8192u' '#define DCQCN_BURST_MOST 65536u' net
 fault CNP_LOWEST path/dcqcn.c '#define MIN_DIVISOR 4000u' '#define MIN_DIVISOR 500u' net
 
 fault TM_INFLIGHT tm/state.h '&& tm->inflight == 0;' ';' tm

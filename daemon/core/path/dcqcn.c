@@ -20,11 +20,10 @@
 #define ADD_DIVISOR 8000u /* of the line rate */
 #define GROW_DIVISOR 32u /* of the target */
 #define MIN_DIVISOR 4000u /* the lowest rate, as a part of the line rate */
-/* While there is a limit, the bytes of BURST_NS leave together, within these bounds. Longer bursts would fill a queue beyond
+/* While there is a limit, the bytes of BURST_NS leave together, but not less than BURST_LEAST nor more than DCQCN_BURST_MOST. Longer bursts would fill a queue beyond
  * its threshold for marks although the rate is right. */
 #define BURST_NS 50000u
 #define BURST_LEAST 2048u
-#define BURST_MOST 8192u
 #define LATE_NS 200000u /* a sender that waited and comes late makes up for so much */
 #define MEASURE_NS 1000000u /* how long the rate of a QP without a limit is measured */
 #define NS_PER_S 1000000000u
@@ -123,7 +122,7 @@ void dcqcn_cnp(struct dcqcn *c, const struct engine_config *cfg, uint64_t rtt, u
 static uint32_t burst(const struct dcqcn *c)
 {
     uint64_t bytes = c->rate * BURST_NS / NS_PER_S;
-    return bytes < BURST_LEAST ? BURST_LEAST : bytes < BURST_MOST ? (uint32_t)bytes : BURST_MOST;
+    return bytes < BURST_LEAST ? BURST_LEAST : bytes < DCQCN_BURST_MOST ? (uint32_t)bytes : DCQCN_BURST_MOST;
 }
 
 uint32_t dcqcn_allows(struct dcqcn *c, const struct engine_config *cfg, uint64_t now)

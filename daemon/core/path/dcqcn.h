@@ -9,6 +9,8 @@
 
 #include "daemon/core/base/config.h"
 
+#define DCQCN_BURST_MOST 8192u /* bytes that leave together at most, while there is a limit */
+
 struct dcqcn {
     /* receiving */
     bool cnp_due;

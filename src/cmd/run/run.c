@@ -575,6 +575,8 @@ int cmd_run(int argc, char **argv)
         return EXIT_OWN;
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
+    if (o.net)
+        net_file_explain(&lab);
     if (o.unkind)
         tell_seed(&o, "the devices are unkind");
     if (set_environment(&lab, &o) == 0) {

@@ -82,6 +82,18 @@ printf '5 -> 6: rate 1kbit\n' >"$dir/plan"
 out=$(timeout 60 "$pumice" run --hosts 2 --net "$dir/plan" -- bash "$dir/senders" $((port + 50)) 1 -n 50 -o write 2>&1)
 is "no link" "$(value net_packets)" 0
 
+# Marks that begin within the burst of one sender.
+for case in '--ecn=on 4KiB hint' '--ecn=on 8KiB' '--ecn=off 4KiB'; do
+    read -r ecn mark hint <<<"$case"
+    echo "to 0: rate 1Gbit, queue 1MiB, mark $mark" >"$dir/plan"
+    out=$("$pumice" run --hosts 2 "$ecn" --net "$dir/plan" true 2>&1) || fail "$case: $out"
+    if [ -n "$hint" ]; then
+        has "$case" "$out" "hint: --net: a link marks packets that 4096 bytes wait before, but a sender sends up to 8192"
+    else
+        is "$case" "$out" ""
+    fi
+done
+
 # --- errors ---
 printf '# a plan\n\n0 <-> 1: rate 10Gbit, latncy 5us\n' >"$dir/plan"
 out=$("$pumice" run --hosts 2 --net "$dir/plan" true 2>&1)
