@@ -105,6 +105,9 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
         request_remove_all(&q->receives);
         q->failed = false;
     }
+    /* From the state SQE, to which an error takes the send queue of a queue pair without acknowledgements. */
+    if (rc == 0 && q && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RTS)
+        q->failed = false;
     records_unlock();
     return rc;
 }

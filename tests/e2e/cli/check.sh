@@ -45,6 +45,9 @@ for entry in dereg=dereg-after-error freed=freed-moved access=reg-mr-ex access=r
     is "$mistake, findings" "$(grep -cE '^  [a-z-]+: ' <<<"$out")" 1
 done
 
+datagrams=$BUILD/tests/verbs/checker/datagrams
+is "a send queue that works again" "$(check --check=after-error "$datagrams" right)" "pumice: check: no findings"
+has "a send queue that has failed" "$(check --check=after-error "$datagrams" wrong)" "  after-error: "
 xrc=$BUILD/tests/verbs/checker/xrc
 is "XRC, right" "$(check --check "$xrc" right)" "pumice: check: no findings"
 has "XRC, wrong" "$(check --check "$xrc" wrong)" "  overlap: the receive request with wr_id 2 and the outstanding receive request with wr_id 1 "
