@@ -106,6 +106,7 @@ fault CHECK_FREED e2e/cli check src/check/verbs/free_calls.c 's->addr + s->lengt
 fault CHECK_MOVED e2e/cli check src/check/verbs/free_calls.c 'return mr && s->addr >= mr->memory && s->addr - mr->memory < mr->length;' 'return mr != NULL;'
 fault CHECK_DONE e2e/cli check src/check/objects/records.c 'return q->failed || q->qp->state == IBV_QPS_ERR ||' 'return q->failed ||'
 fault CHECK_XRC e2e/cli check src/check/requests/completion.c 's->cq != search->cq ||' 'true ||'
+fault CHECK_TM e2e/cli check src/check/requests/completion.c 'status != IBV_WC_TM_RNDV_INCOMPLETE &&' 'true &&'
 fault CHECK_SQE e2e/cli check src/check/verbs/queue_verbs.c 'attr->qp_state == IBV_QPS_RTS)' 'false)'
 fault CHECK_REG_EX e2e/cli check src/check/verbs/memory_verbs.c 'a->mask & HAS_IOVA ?' 'false ?'
 fault CHECK_ACKED e2e/cli check src/check/verbs/queue_verbs.c 'if (r && r->events < r->acked &&' 'if (false &&'

@@ -85,6 +85,13 @@ static bool is_receive(const struct qp_record *q, const struct completion *c)
     return !request_find(&q->sends, c->wr_id);
 }
 
+/* A rendezvous that did not fit, or an entry of the tag list: the queue pair works on. A flush follows an error. */
+static bool fails_queue(enum ibv_wc_status status)
+{
+    return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR && status != IBV_WC_TM_RNDV_INCOMPLETE &&
+           status != IBV_WC_TM_ERR;
+}
+
 void completion_polled(struct cq_record *cq, const struct completion *c)
 {
     struct qp_record *q = record_of_qpn(cq->cq->context, c->qpn);
@@ -96,7 +103,7 @@ void completion_polled(struct cq_record *cq, const struct completion *c)
         received_in_domain(cq, c);
         return;
     }
-    if (c->status != IBV_WC_SUCCESS && c->status != IBV_WC_WR_FLUSH_ERR) {
+    if (fails_queue(c->status)) {
         q->failed = true;
         q->failed_at = trace_of(c->caller, c->frame);
     }

@@ -48,6 +48,7 @@ done
 datagrams=$BUILD/tests/verbs/checker/datagrams
 is "a send queue that works again" "$(check --check=after-error "$datagrams" right)" "pumice: check: no findings"
 has "a send queue that has failed" "$(check --check=after-error "$datagrams" wrong)" "  after-error: "
+is "a rendezvous that does not fit" "$(VT_BUILD=$BUILD check --check=after-error "$BUILD/tests/verbs/tag_matching/test_tm_own")" "pumice: check: no findings"
 xrc=$BUILD/tests/verbs/checker/xrc
 is "XRC, right" "$(check --check "$xrc" right)" "pumice: check: no findings"
 has "XRC, wrong" "$(check --check "$xrc" wrong)" "  overlap: the receive request with wr_id 2 and the outstanding receive request with wr_id 1 "
