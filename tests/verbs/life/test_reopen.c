@@ -3,8 +3,10 @@
  * then by one that the library starts (PUMICE_AUTOSTART). Old contexts stay dead, and new ones carry traffic to another
  * host. Needs a daemon of its own: VT_DAEMON_PID. */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "tests/verbs/ends.h"
@@ -47,6 +49,14 @@ static int devices(void)
     if (list)
         ibv_free_device_list(list);
     return num;
+}
+
+/* Kills a daemon that need not be a child, and waits until the kernel has closed all its sockets. */
+static void kill_daemon(pid_t pid)
+{
+    struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+    need(end.fd >= 0 && kill(pid, SIGKILL) == 0 && poll(&end, 1, 20000) == 1);
+    close(end.fd);
 }
 
 /* Starts a daemon with the settings of the environment, and waits until it is ready. */
@@ -104,7 +114,7 @@ int main(void)
     need(inet_ntop(AF_INET, gid.raw + 12, address, sizeof(address)));
     setenv("PUMICED_ADDRESS", address, 1);
 
-    need(kill((pid_t)atoi(pid), SIGKILL) == 0);
+    kill_daemon((pid_t)atoi(pid));
     ok(is_dead(ctx[0]) && devices() == 0, "the daemon is killed: a fatal event, errors, and no devices");
     pid_t second = start_daemon();
     ok(devices() == 1, "another one comes: the process sees its device");
