@@ -79,18 +79,13 @@ Test(session_end, others_carry_messages_between_the_slices)
 Test(session_end, sessions_take_turns)
 {
     struct session *big = crowd(3000), *small = crowd(1);
-    unsigned slices = 0;
 
     session_end(big);
     session_end(small);
-    while (f.device->num_sessions == 2) {
-        uint32_t before = big->qps.count;
-
+    while (f.device->num_sessions == 2)
         ev_run(f.device->loop, EVRUN_NOWAIT);
-        slices += big->qps.count < before;
-    }
-    cr_expect_leq(slices, 2);
-    cr_expect_eq(TAILQ_FIRST(&f.device->sessions), big);
+    cr_expect_eq(TAILQ_FIRST(&f.device->sessions), big, "the small one is still there");
+    cr_expect_gt(big->qps.count, 0);
     session_close(big); /* the rest, as at the end of the daemon */
     cr_expect(TAILQ_EMPTY(&f.device->ending));
 }
