@@ -450,6 +450,12 @@ test-mpi-long: deps-mpi
 	$(SUBMAKE) all mpi-programs
 	+@BUILD=$(BUILD) tests/mpi/run.py --long $(MPI_ARGS)
 
+# Unmodified programs, pyverbs and MPIs on unkind devices, with three seeds. Some twenty-five minutes.
+.PHONY: test-unkind
+test-unkind: deps-mpi deps-test
+	$(SUBMAKE) all mpi-programs $(ENDURANCE) $(ODD) $(RDMACM_BIN)
+	+@BUILD=$(BUILD) tests/unkind.sh
+
 # Whether the tests of features notice a missing feature: plants faults in a copy of the source tree.
 .PHONY: test-can-fail
 test-can-fail: deps-test
@@ -682,6 +688,7 @@ help:
 	@echo 'make test-rxe       beside the soft-RoCE of a Linux kernel in a virtual machine (some twenty minutes; RXE_ARGS: tests/rxe/run.py --help)'
 	@echo 'make test-mpi       Open MPI, MPICH and UCX on Pumice (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
 	@echo 'make test-rdmacm    programs that connect by rdma_cm (about an hour; RDMACM_ARGS: tests/rdmacm/run.py --help)'
+	@echo 'make test-unkind    unmodified programs and MPIs on unkind devices, with three seeds (some twenty-five minutes)'
 	@echo 'make test-can-fail  plants faults that the tests of features must see (a quarter of an hour)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall removes it'
 	@echo 'make deb            Debian packages, in build/deb'

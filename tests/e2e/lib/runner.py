@@ -12,6 +12,7 @@ import time
 
 import captured
 import lab as labs
+import unkind_findings
 
 COLOUR = {"ok": "32", "FAIL": "31", "skip": "33"} if sys.stdout.isatty() else {}
 
@@ -36,12 +37,11 @@ class Runner:
         self.args = args
         self.build = labs.Build(args.build)
         self.build.checks = args.check
-        if args.unkind:
-            self.build.daemon_options = ["--unkind", args.unkind, "--seed", args.seed]
         self.findings = {}  # of the checker: the first case that has it
         self.lab, self.lab_key, self.lab_error = None, None, None
         self.count = {"ok": 0, "FAIL": 0, "skip": 0}
         self.skipped, self.failed = [], []
+        self.less_unkind = 0  # cases whose devices are not unkind in each way that was wanted
 
     # --- for subclasses ---
 
@@ -67,8 +67,15 @@ class Runner:
 
     # --- laboratories ---
 
+    def kinds(self, case):
+        """How unkind the devices of a case are."""
+        return unkind_findings.kinds_for(self.script, case.name, self.args.unkind) if self.args.unkind else None
+
     def lab_for(self, case):
-        key = self.key(case)
+        key, kinds = self.key(case), self.kinds(case)
+        self.build.daemon_options = ["--unkind", kinds, "--seed", self.args.seed] if kinds else []
+        if key is not None:
+            key = (key, kinds)
         if key is not None and key == self.lab_key:
             if self.lab_error is not None:
                 raise self.lab_error
@@ -97,6 +104,7 @@ class Runner:
         if not self.needs_lab(case):
             self.perform_alone(case)
             return
+        self.less_unkind += self.kinds(case) != self.args.unkind
         lab = self.lab_for(case)
         try:
             self.perform_captured(case, lab)
@@ -136,8 +144,9 @@ class Runner:
         if verdict == "FAIL":
             print("    " + text.rstrip().replace("\n", "\n    "))
             extra = f" --build {self.args.build}" if self.args.build != labs.default_build() else ""
-            extra += "".join(f" --{name} '{value}'" for name in ("lint", "fault", "unkind") if (value := getattr(self.args, name, None)))
-            extra += (f" --seed {self.args.seed}" if self.args.unkind else "") + (" --check" if self.args.check else "")
+            extra += "".join(f" --{name} '{value}'" for name in ("lint", "fault") if (value := getattr(self.args, name, None)))
+            kinds = self.kinds(case)
+            extra += (f" --unkind {kinds} --seed {self.args.seed}" if kinds else "") + (" --check" if self.args.check else "")
             print(f"    repeat with: python3 {self.script} --full --exact{extra} -k '{case.name}'\n", flush=True)
             self.failed.append(case.name)
         if verdict == "skip":
@@ -156,6 +165,8 @@ class Runner:
             print(f"failed: {name}")
         for name, finding in self.findings.values():
             print(f"finding: {name}: {finding}")
+        if self.less_unkind:
+            print(f"{self.less_unkind} cases ran without the kinds that their programs don't bear (tests/e2e/lib/unkind_findings.py)")
         print(f"{self.count['ok']} passed, {self.count['FAIL']} failed, {self.count['skip']} skipped in {time.monotonic() - start:.0f} s")
         if not self.count["ok"] and not self.failed:
             print("skip: " + (self.skipped[0] if self.skipped else "nothing was tested"))

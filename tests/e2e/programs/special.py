@@ -286,8 +286,9 @@ def idle_cpu_with_clients(lab, _full):
 def pyverbs(build, args, *more):
     """rdma-core's own tests, against the expectation in pyverbs.expected. Returns the findings of the checker."""
     here = os.path.dirname(os.path.abspath(__file__))
+    unkind = ["--unkind", args.unkind, "--seed", args.seed] if args.unkind else []
     out = subprocess.run(["/usr/bin/python3", os.path.join(here, "pyverbs.py"), "--build", build.dir, "--block", args.block,
-                          *["--check"] * args.check, *more], capture_output=True, text=True, timeout=600, check=False)
+                          *["--check"] * args.check, *unkind, *more], capture_output=True, text=True, timeout=600, check=False)
     if out.returncode == 77:
         raise Unavailable(out.stdout.strip().removeprefix("skip: "))
     need(out.returncode == 0, out.stdout + out.stderr)
