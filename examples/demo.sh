@@ -113,8 +113,8 @@ main()
     echo
     echo "All data arrived in both cases. Try such a lab yourself:"
     echo "  ${PUMICE:-pumice} run --hosts 2 -- bash        and then, in this shell: pumice on 1 -- ibv_devinfo; pumice status; pumice fault loss=5%"
-    echo "pumice run --check finds mistakes in your own RDMA programs, without a NIC: docs/checks.md has examples."
     echo "README.md tells how to run your own programs. docs/architecture.md tells how Pumice works."
+    echo "pumice run --check finds mistakes in your own RDMA programs, without a NIC: docs/checks.md has examples."
 }
 
 if [ "${1:-}" = --inside ]; then

@@ -13,6 +13,19 @@ static void must(bool condition)
         abort();
 }
 
+/* Links that no route passes may mark, too. */
+static void check_first_mark(const struct netem_plan *plan)
+{
+    uint64_t first = netem_plan_first_mark(plan);
+    bool is_of_link = !first;
+
+    for (unsigned i = 0; i < plan->num_links; i++) {
+        must(!plan->link[i].mark_bytes || (first && first <= plan->link[i].mark_bytes));
+        is_of_link |= first == plan->link[i].mark_bytes;
+    }
+    must(is_of_link);
+}
+
 static void check_link(const struct netem_link *l)
 {
     struct netem_queue q = {0};
@@ -49,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 check_link(hops[k].link);
             }
         }
+        check_first_mark(&plan);
         for (unsigned i = 0; i < plan.num_addresses; i++)
             must(netem_plan_host(&plan, plan.address[i].gid) == plan.address[i].host);
     } else {

@@ -56,11 +56,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool is_html(const char *name)
 {
-    size_t n = strlen(text), m = strlen(end);
+    const char *dot = strrchr(name, '.');
 
-    return n >= m && strcmp(text + n - m, end) == 0;
+    return dot && strcmp(dot, ".html") == 0;
 }
 
 struct output {
@@ -102,7 +102,7 @@ static int draw(const struct options *o, FILE *f, const char *output)
 
     explain(o, &l, err);
     if (!err || broken) {
-        struct output out = {&l, ends_with(output, ".html") || ends_with(output, ".htm")};
+        struct output out = {&l, is_html(output)};
 
         if (picture_write(output, write_ladder, &out) != 0)
             err = -EIO;
@@ -117,7 +117,7 @@ static int draw(const struct options *o, FILE *f, const char *output)
 int cmd_ladder(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&picture_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {arguments, parse, "FILE", doc, children, NULL, NULL};
+    static const struct argp argp = {arguments, parse, NULL, doc, children, NULL, NULL};
     struct options o = {.count = LADDER_PACKETS};
     char *name = NULL;
 
@@ -126,7 +126,8 @@ int cmd_ladder(int argc, char **argv)
     if (!o.picture.output)
         name = picture_default_output(o.picture.path, ".html");
     const char *output = o.picture.output ? o.picture.output : name;
-    FILE *f = output ? picture_open(o.picture.path) : NULL;
+    FILE *f =
+        output && picture_name_fits(output, (const char *[]){".svg", ".html"}) ? picture_open(o.picture.path) : NULL;
     int err = f ? draw(&o, f, output) : -EINVAL;
     free(name);
     return err ? LADDER_FAILED : LADDER_DRAWN;

@@ -171,6 +171,19 @@ char *picture_default_output(const char *path, const char *ending)
     return asprintf(&out, "%.*s%s", stem, path, ending) < 0 ? NULL : out;
 }
 
+bool picture_name_fits(const char *output, const char *const endings[2])
+{
+    const char *slash = strrchr(output, '/'), *name = slash ? slash + 1 : output, *dot = strrchr(name, '.');
+    bool one = !endings[1];
+
+    /* `-o picture.png` makes no PNG. */
+    if (!dot || dot == name || strcmp(dot, endings[0]) == 0 || (!one && strcmp(dot, endings[1]) == 0))
+        return true;
+    say("--output: the name '%s' ends with %s, but the picture is %s%s%s", output, dot, endings[0], one ? "" : " or ",
+        one ? "" : endings[1]);
+    return false;
+}
+
 int picture_write(const char *output, int (*write)(FILE *f, void *arg), void *arg)
 {
     bool to_stdout = strcmp(output, "-") == 0;

@@ -31,6 +31,10 @@ void picture_explain(const char *path, const struct trace *t, int err);
  * NULL without memory. */
 char *picture_default_output(const char *path, const char *ending);
 
+/* May the picture have this name? Its ending must be one of `endings` (the second one may be NULL). A name without an ending
+ * fits, too. False: a message was printed. */
+bool picture_name_fits(const char *output, const char *const endings[2]);
+
 /* Calls `write` with a file of this name ("-": standard output). If that fails, prints a message, removes the file, and
  * returns a negative number. write returns 0 or -errno. */
 int picture_write(const char *output, int (*write)(FILE *f, void *arg), void *arg);

@@ -92,7 +92,7 @@ static int draw(const struct options *o, FILE *f, const char *output)
 int cmd_plot(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&picture_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {arguments, parse, "FILE", doc, children, NULL, NULL};
+    static const struct argp argp = {arguments, parse, NULL, doc, children, NULL, NULL};
     struct options o = {.count = PLOT_QPS};
     char *name = NULL;
 
@@ -101,7 +101,7 @@ int cmd_plot(int argc, char **argv)
     if (!o.picture.output)
         name = picture_default_output(o.picture.path, ".svg");
     const char *output = o.picture.output ? o.picture.output : name;
-    FILE *f = output ? picture_open(o.picture.path) : NULL;
+    FILE *f = output && picture_name_fits(output, (const char *[]){".svg", NULL}) ? picture_open(o.picture.path) : NULL;
     int err = f ? draw(&o, f, output) : -EINVAL;
     free(name);
     return err ? PLOT_FAILED : PLOT_DRAWN;

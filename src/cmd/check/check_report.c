@@ -158,7 +158,7 @@ static void put_failure(FILE *out, const struct finding *g)
 {
     fputs("    <failure message=\"", out);
     put_escaped(out, g->text);
-    fprintf(out, "\">%" PRIu64 " times", g->count);
+    fprintf(out, "\">%" PRIu64 " time%s", g->count, g->count == 1 ? "" : "s");
     put_calls(out, &g->where);
     if (g->other.n) {
         fputs("\n", out);
@@ -169,11 +169,31 @@ static void put_failure(FILE *out, const struct finding *g)
     fputs("</failure>\n", out);
 }
 
+static bool has_rule(const struct findings *f, enum rule r)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (strcmp(f->list[i].rule, rule_name(r)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int rules_with_findings(const struct findings *f)
+{
+    int n = 0;
+
+    for (enum rule r = 0; r < RULES; r++)
+        n += has_rule(f, r);
+    return n;
+}
+
 /* A test for each rule. It fails if there are findings. */
 static void put_junit(FILE *out, const struct findings *f)
 {
-    fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"pumice check\" tests=\"%d\">\n",
-            (int)RULES);
+    fprintf(
+        out,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"pumice check\" tests=\"%d\" failures=\"%d\">\n",
+        (int)RULES, rules_with_findings(f));
     for (enum rule r = 0; r < RULES; r++) {
         fprintf(out, "  <testcase classname=\"check\" name=\"%s\">\n", rule_name(r));
         for (size_t i = 0; i < f->n; i++) {
@@ -190,6 +210,13 @@ static void put_junit(FILE *out, const struct findings *f)
 bool check_report_known(const char *path)
 {
     return ends_with(path, ".json") || ends_with(path, ".sarif") || ends_with(path, ".xml");
+}
+
+int check_report_create(const char *path)
+{
+    FILE *out = fopen(path, "we");
+
+    return out && fclose(out) == 0 ? 0 : -errno;
 }
 
 int check_report_write(const char *path, const struct findings *f)

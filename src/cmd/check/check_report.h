@@ -10,6 +10,9 @@
 
 /* Is there a form for this name? */
 bool check_report_known(const char *path);
+
+/* Makes the file, empty, before the run. So a run is not in vain because the file can't be written. Returns 0 or -errno. */
+int check_report_create(const char *path);
 /* Writes the file. Returns 0 or a negative errno. */
 int check_report_write(const char *path, const struct findings *f);
 

@@ -38,6 +38,11 @@ bool check_options_right(const struct check_options *o)
         say("--check-report and --check-fail need --check");
         return false;
     }
+    int err = o->report ? check_report_create(o->report) : 0;
+    if (err) {
+        say("--check-report: can't write %s: %s", o->report, strerror(-err));
+        return false;
+    }
     return true;
 }
 
@@ -143,7 +148,7 @@ int check_tell(const struct check_options *o, const char *lab, int code)
     for (size_t i = 0; i < f.n; i++)
         print(&f.list[i]);
     if (o->report && (rc = check_report_write(o->report, &f)) != 0)
-        say("%s: %s", o->report, strerror(-rc));
+        say("--check-report: can't write %s: %s", o->report, strerror(-rc));
     bool failed = o->fail && f.n > 0;
     findings_free(&f);
     if (rc && code == 0)

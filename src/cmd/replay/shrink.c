@@ -188,7 +188,8 @@ static int begin(struct shrink *s)
     if (s->code < 0)
         return EXIT_OWN;
     if (s->code == 0) {
-        say("the command did not fail in %u runs: use more faults, or --seeds to try more seeds", s->runs);
+        say("the command did not fail in %u run%s: use more faults, or --seeds to try more seeds", s->runs,
+            s->runs == 1 ? "" : "s");
         return EXIT_NEVER_FAILED;
     }
     trial_dir(s->output, TRIAL_FIRST, dir);

@@ -113,6 +113,8 @@ sys.stdout.buffer.write(out)
 END
 ladder -o none.svg many.pcap && fail "too many addresses"
 has "too many addresses" "$(cat err)" "a picture has room for 16 addresses, and the packets have more; choose some by --host or --qp"
+ladder -o part.png many.pcap && fail "a ladder as PNG"
+is "a ladder as PNG" "$(cat err)" "pumice: --output: the name 'part.png' ends with .png, but the picture is .svg or .html"
 ladder --from 1 --to 9 -o part.svg many.pcap || fail "$(cat err)"
 has "ICRCs" "$(text part.svg)" "Most ICRCs are wrong"
 is "three hosts or more" "$(drawn part.svg)" "rows 9 lost 0 again 0 bands 0"

@@ -117,11 +117,14 @@ assert place["artifactLocation"]["uri"].endswith("vt.h") and place["region"]["st
 assert len(result["stacks"]) == 2 and len(result["stacks"][0]["frames"]) >= 3, result
 assert result["relatedLocations"][0]["message"]["text"] == "the outstanding request", result
 suite = xml.parse(folder + "/report.xml").getroot()
-assert [c.get("name") for c in suite if c.find("failure") is not None] == ["overlap"]
+assert [c.get("name") for c in suite if c.find("failure") is not None] == ["overlap"] and suite.get("failures") == "1"
 assert len(suite) == int(suite.get("tests")) > 10
 EOF
 out=$("$pumice" run --check=sned-buffer true 2>&1); is "no such rule" $? 125; has "no such rule" "$out" "there is no rule 'sned-buffer'; the rules are all, send-buffer"
 out=$("$pumice" run --check --check-report x.txt true 2>&1); is "no such report" $? 125; has "no such report" "$out" "does not end with .json, .sarif or .xml"
+out=$("$pumice" run --check --check-report "$dir/none/x.json" touch "$dir/ran" 2>&1); is "no such folder" $? 125
+is "no such folder" "$out" "pumice: --check-report: can't write $dir/none/x.json: No such file or directory"
+[ ! -e "$dir/ran" ] || fail "the command ran, although its report can't be written"
 out=$("$pumice" run --check-fail true 2>&1); is "without --check" $? 125; has "without --check" "$out" "need --check"
 is "several rules" "$(check --check=left,overlap "$mistakes" overlap wrong | grep -c '^  overlap: ')" 1
 

@@ -39,5 +39,9 @@ for fault in $(grep -oE '^    \{"[a-z-]+", [A-Z]+, set_' daemon/fault/fault_spec
     sed 's/\\-/-/g' docs/man/pumice-fault.1 | grep -q -- "^\.BR $fault " || fail "docs/man/pumice-fault.1 lacks $fault"
 done
 
+for rule in $(grep -oE '^    \[RULE_[A-Z_]+\] = "[a-z-]+",' src/check/base/rule.c | sed 's/.*"\(.*\)".*/\1/'); do
+    sed 's/\\-/-/g' docs/man/pumice-run.1 | grep -qx -- "\.B $rule" || fail "docs/man/pumice-run.1 lacks the rule $rule"
+done
+
 [ $failures -eq 0 ] && echo "the man pages of $(echo "$commands" | wc -l) commands and the daemon have every option"
 exit $((failures > 0))
