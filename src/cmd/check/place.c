@@ -83,6 +83,14 @@ static bool is_verb(Dwarf_Die *scope)
     return name && (strncmp(name, "ibv_", 4) == 0 || strncmp(name, "__ibv_", 6) == 0);
 }
 
+/* A compiler that was given a name such as "." for headers writes "./header.h". Reports name files as a repository does. */
+static void take_file(struct place *p, const char *file)
+{
+    while (strncmp(file, "./", 2) == 0)
+        file += 2;
+    snprintf(p->file, sizeof(p->file), "%s", file);
+}
+
 /* The line that calls an inlined function. */
 static void take_call(struct place *p, Dwarf_Die *unit, Dwarf_Die *scope)
 {
@@ -95,7 +103,9 @@ static void take_call(struct place *p, Dwarf_Die *unit, Dwarf_Die *scope)
         dwarf_formudata(dwarf_attr(scope, DW_AT_call_line, &attribute), &line) != 0 ||
         dwarf_getsrcfiles(unit, &files, &n) != 0 || file_number >= n)
         return;
-    snprintf(p->file, sizeof(p->file), "%s", dwarf_filesrc(files, file_number, NULL, NULL));
+    const char *file = dwarf_filesrc(files, file_number, NULL, NULL);
+    if (file)
+        take_file(p, file);
     p->line = (int)line;
 }
 
@@ -161,6 +171,6 @@ size_t place_find(struct places *all, const struct place *raw, struct place foun
     line = dwfl_module_getsrc(module, address);
     file = line ? dwfl_lineinfo(line, NULL, &found[0].line, NULL, NULL, NULL) : NULL;
     if (file)
-        snprintf(found[0].file, sizeof(found[0].file), "%s", file);
+        take_file(&found[0], file);
     return expand(module, address, found);
 }
