@@ -112,7 +112,7 @@ static uint64_t careful_growth(const struct congestion *c, uint64_t released, ui
 }
 
 /* A window that is not in use does not grow: nothing shows that the path could carry more. */
-void congestion_progress(struct congestion *c, const struct engine_config *cfg, uint32_t qps, uint64_t released,
+void congestion_progress(struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t released,
                          uint64_t inflight, uint64_t packet, uint64_t now)
 {
     c->progress_at = now;
@@ -123,7 +123,7 @@ void congestion_progress(struct congestion *c, const struct engine_config *cfg, 
     bool short_queue = c->recent[c->newest] < c->rtt_min + QUEUE_MOST_NS;
     if (c->cwnd < c->ssthresh)
         c->cwnd += released / 2;
-    else if (congestion_is_random(c) && c->cwnd < (uint64_t)qps * CWND_CAPACITY_MOST)
+    else if (congestion_is_random(c) && c->cwnd < most)
         c->cwnd += released / GROWTH_FIRST_PART;
     else if (c->loss_at == 0 && short_queue)
         c->cwnd += released / GROWTH_FIRST_PART;
@@ -135,17 +135,17 @@ void congestion_progress(struct congestion *c, const struct engine_config *cfg, 
 /* --- reduction -------------------------------------------------------------------------------- */
 
 /* Bytes that the path is known to carry in a round trip without a queue. */
-static uint64_t capacity(const struct congestion *c, uint32_t qps)
+static uint64_t capacity(const struct congestion *c, uint64_t most)
 {
     uint64_t ns = c->rtt_min + c->jitter;
-    return min64(c->rate / 1000 * (ns / 1000) / 1000, (uint64_t)qps * CWND_CAPACITY_MOST);
+    return min64(c->rate / 1000 * (ns / 1000) / 1000, most);
 }
 
 /* The window after a loss that shows that it is too large. */
-static uint64_t reduced(const struct congestion *c, const struct engine_config *cfg, uint32_t qps, uint64_t packet)
+static uint64_t reduced(const struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t packet)
 {
     uint64_t w = c->cwnd * (packet > LONG_PACKET_COST ? REDUCED_TENTHS_LONG : REDUCED_TENTHS) / 10;
-    uint64_t known = min64(capacity(c, qps), c->cwnd), least = CWND_LEAST_PKTS * packet;
+    uint64_t known = min64(capacity(c, most), c->cwnd), least = CWND_LEAST_PKTS * packet;
     w = w > known ? w : known;
     return min64(w > least ? w : least, cfg->peer_window_bytes);
 }
@@ -177,23 +177,23 @@ static bool judge_loss(struct congestion *c)
 
 /* Losses within a round trip have one cause. If less than half of the window was in flight, the window is not the
  * cause. */
-void congestion_loss(struct congestion *c, const struct engine_config *cfg, uint32_t qps, uint64_t inflight,
+void congestion_loss(struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t inflight,
                      uint64_t packet, uint64_t now)
 {
     if (c->loss_at && now - c->loss_at < c->srtt)
         return;
-    uint64_t least = judge_loss(c) ? 0 : min64(c->cwnd, (uint64_t)qps * CWND_CAPACITY_MOST);
+    uint64_t least = judge_loss(c) ? 0 : min64(c->cwnd, most);
     count_loss(c, now);
     if (inflight < c->cwnd / 2)
         return;
-    uint64_t w = reduced(c, cfg, qps, packet);
+    uint64_t w = reduced(c, cfg, most, packet);
     c->cwnd = c->ssthresh = w > least ? w : least;
 }
 
-void congestion_timeout(struct congestion *c, const struct engine_config *cfg, uint32_t qps, uint64_t packet,
+void congestion_timeout(struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t packet,
                         uint64_t now)
 {
-    uint64_t part = congestion_is_random(c) ? c->cwnd : reduced(c, cfg, qps, packet);
+    uint64_t part = congestion_is_random(c) ? c->cwnd : reduced(c, cfg, most, packet);
     if (part < c->ssthresh)
         c->ssthresh = part;
     c->cwnd = min64(CWND_LEAST_PKTS * packet, cfg->peer_window_bytes);

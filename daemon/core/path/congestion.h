@@ -37,9 +37,10 @@
 #include "daemon/core/base/timer_wheel.h"
 
 /* A loss does not reduce the window below the capacity of the path, but the capacity counts at most this many bytes
- * for each QP.
- * The value keeps 70 % of 4 GB/s at a round trip of 30 us when one packet in a hundred is lost (sim --goodput). */
+ * for each QP. With go-back-N, the value keeps 70 % of 4 GB/s at a round trip of 30 us when one packet in a hundred is lost
+ * (sim --goodput). With selective retransmission, a larger window repeats no more packets. */
 #define CWND_CAPACITY_MOST 147456u
+#define CWND_CAPACITY_SELECTIVE 1048576u
 #define CWND_LEAST_PKTS 2u /* the smallest window */
 #define CONGESTION_RECENT 4u /* round trips that are remembered */
 #define CONGESTION_RANDOM 4u /* after so many more random losses than others, losses are taken for random */
@@ -87,12 +88,12 @@ struct congestion {
 void congestion_init(struct congestion *c, const struct engine_config *cfg);
 /* A round trip was measured. */
 void congestion_sample(struct congestion *c, uint64_t sample, uint64_t now);
-/* Packets were lost while `inflight` bytes were in flight. packet: cost of a full packet. qps:
- * number of QPs that are connected to the destination. */
-void congestion_loss(struct congestion *c, const struct engine_config *cfg, uint32_t qps, uint64_t inflight,
+/* Packets were lost while `inflight` bytes were in flight. packet: cost of a full packet. most: the
+ * capacity counts at most so much (peer_window_capacity). */
+void congestion_loss(struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t inflight,
                      uint64_t packet, uint64_t now);
-/* The path has not answered in time, to any QP. packet, qps: as above. */
-void congestion_timeout(struct congestion *c, const struct engine_config *cfg, uint32_t qps, uint64_t packet,
+/* The path has not answered in time, to any QP. packet, most: as above. */
+void congestion_timeout(struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t packet,
                         uint64_t now);
 /* Packets seem to be lost, because no answer came in time: remembers the window, before it is reduced. */
 void congestion_suspect(struct congestion *c);
@@ -103,8 +104,8 @@ static inline void congestion_confirm(struct congestion *c)
 {
     c->undo.cwnd = 0;
 }
-/* So many bytes were acknowledged; `inflight` were in flight before. packet, qps: as above. */
-void congestion_progress(struct congestion *c, const struct engine_config *cfg, uint32_t qps, uint64_t released,
+/* So many bytes were acknowledged; `inflight` were in flight before. packet, most: as above. */
+void congestion_progress(struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t released,
                          uint64_t inflight, uint64_t packet, uint64_t now);
 
 /* Is the window at its largest? Then packets were not lost recently, and packets leave without a pace. */

@@ -47,6 +47,7 @@ struct peer_window {
     struct list_node waiting; /* QPs that wait for room: sched_entity.waiting */
     struct congestion congestion; /* of its connected QPs */
     struct peer_features features; /* of its device */
+    bool reports; /* its device has sent selective acknowledgements */
     struct datagram_flow flow; /* of the bytes in flight that are never acknowledged */
 };
 struct peer_window_table {
@@ -89,6 +90,11 @@ static inline void peer_window_release(struct peer_window *p, uint64_t cost)
     p->inflight -= cost;
     if (cost)
         sched_wake_all(&p->waiting);
+}
+/* The congestion window after losses that look random is at most this, in bytes. */
+static inline uint64_t peer_window_capacity(const struct peer_window *p)
+{
+    return (uint64_t)p->users * (p->reports ? CWND_CAPACITY_SELECTIVE : CWND_CAPACITY_MOST);
 }
 /* Bytes that a window of so many bytes in all has room for. */
 static inline uint64_t peer_window_room(const struct peer_window *p, uint64_t window_bytes)

@@ -46,8 +46,8 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
         r->rd_count--;
     }
     rtt_progress(qp, now);
-    congestion_progress(&qp->peer->congestion, &qp->e->cfg, qp->peer->users, released, inflight, req_packet_cost(qp),
-                        now);
+    congestion_progress(&qp->peer->congestion, &qp->e->cfg, peer_window_capacity(qp->peer), released, inflight,
+                        req_packet_cost(qp), now);
     if (retry_progress(qp, beyond, now))
         req_skip(qp, r->sent_psn);
     qp_schedule(qp);

@@ -90,9 +90,9 @@ static void suspect_path(const struct qp *qp, uint64_t now)
     struct peer_window *p = qp->peer;
     congestion_suspect(&p->congestion);
     if (path_is_silent(qp, now))
-        congestion_timeout(&p->congestion, &qp->e->cfg, p->users, req_packet_cost(qp), now);
+        congestion_timeout(&p->congestion, &qp->e->cfg, peer_window_capacity(p), req_packet_cost(qp), now);
     else if (r->probes < PROBES_ALONE)
-        congestion_loss(&p->congestion, &qp->e->cfg, p->users, p->inflight, req_packet_cost(qp), now);
+        congestion_loss(&p->congestion, &qp->e->cfg, peer_window_capacity(p), p->inflight, req_packet_cost(qp), now);
 }
 
 /* A probe or a timeout is due. */
@@ -250,7 +250,7 @@ void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t no
     struct peer_window *p = qp->peer;
     if (cause == RETRANS_FAST) {
         congestion_confirm(&p->congestion);
-        congestion_loss(&p->congestion, &qp->e->cfg, p->users, p->inflight, req_packet_cost(qp), now);
+        congestion_loss(&p->congestion, &qp->e->cfg, peer_window_capacity(p), p->inflight, req_packet_cost(qp), now);
     }
     r->cause = (uint8_t)cause;
     r->rewound_at = now;

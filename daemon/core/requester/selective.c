@@ -31,12 +31,14 @@ void selective_report(struct qp *qp, const struct sack *s, uint64_t now)
     struct congestion *c = &qp->peer->congestion;
     uint64_t arrived = b->arrived, inflight = qp->peer->inflight;
     bool lost = scoreboard_update(qp, s);
+    qp->peer->reports = true;
     take_sample(qp, now);
     if (b->arrived > arrived)
-        congestion_progress(c, &qp->e->cfg, qp->peer->users, b->arrived - arrived, inflight, req_packet_cost(qp), now);
+        congestion_progress(c, &qp->e->cfg, peer_window_capacity(qp->peer), b->arrived - arrived, inflight,
+                            req_packet_cost(qp), now);
     if (lost) {
         congestion_confirm(c);
-        congestion_loss(c, &qp->e->cfg, qp->peer->users, inflight, req_packet_cost(qp), now);
+        congestion_loss(c, &qp->e->cfg, peer_window_capacity(qp->peer), inflight, req_packet_cost(qp), now);
     }
     if (b->due) {
         r->cause = RETRANS_SELECTIVE;

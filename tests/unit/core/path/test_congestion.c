@@ -7,6 +7,7 @@
 #define US 1000u
 #define PACKET 4352u
 #define WINDOW (32 * PACKET)
+#define MOST CWND_CAPACITY_MOST
 
 static const struct engine_config cfg = {.peer_window_bytes = 3u << 20, .first_window_bytes = 16 * PACKET};
 static struct congestion c;
@@ -26,14 +27,14 @@ static void rounds(unsigned n, uint64_t us)
     for (unsigned i = 0; i < n; i++) {
         now += us * US;
         congestion_sample(&c, us * US, now);
-        congestion_progress(&c, &cfg, 1, c.cwnd, 0, PACKET,
+        congestion_progress(&c, &cfg, MOST, c.cwnd, 0, PACKET,
                             now); /* nothing is in flight, so the window does not grow */
     }
 }
 
 static void lose(void)
 {
-    congestion_loss(&c, &cfg, 1, c.cwnd, PACKET, now);
+    congestion_loss(&c, &cfg, MOST, c.cwnd, PACKET, now);
 }
 
 Test(congestion, round_trips_that_grow_show_a_queue)
@@ -85,7 +86,7 @@ Test(congestion, the_difference_between_round_trips_is_forgotten)
 Test(congestion, silence_leaves_two_packets)
 {
     rounds(50, 20);
-    congestion_timeout(&c, &cfg, 1, PACKET, now);
+    congestion_timeout(&c, &cfg, MOST, PACKET, now);
     cr_assert_eq(c.cwnd, CWND_LEAST_PKTS * PACKET);
 }
 
@@ -93,7 +94,7 @@ Test(congestion, a_late_answer_restores_the_window)
 {
     rounds(50, 20);
     congestion_suspect(&c);
-    congestion_timeout(&c, &cfg, 1, PACKET, now);
+    congestion_timeout(&c, &cfg, MOST, PACKET, now);
     congestion_undo(&c);
     cr_assert_eq(c.cwnd, WINDOW);
 }
@@ -110,7 +111,7 @@ static uint64_t growth(uint64_t us)
     for (unsigned i = 0; i < 10; i++) {
         now += us * US;
         congestion_sample(&c, us * US, now);
-        congestion_progress(&c, &cfg, 1, c.cwnd, c.cwnd, 1280, now);
+        congestion_progress(&c, &cfg, MOST, c.cwnd, c.cwnd, 1280, now);
     }
     return (c.cwnd - before) / 10;
 }

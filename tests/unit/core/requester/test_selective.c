@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The requester sends again only what the responder reports as missing. */
+#include "daemon/core/path/congestion.h"
 #include "tests/unit/core/one_qp.h"
 #include "wire/pumice/probe.h"
 #include "wire/pumice/sack.h"
@@ -255,4 +256,19 @@ Test(selective_requester, missing_packets_keep_to_the_window)
     transmit();
     cr_expect_leq(info().inflight_bytes, before);
     cr_expect_eq(sent(0).psn, 200);
+}
+
+/* With go-back-N, the window would become CWND_CAPACITY_MOST: it would repeat all that is behind a lost packet. */
+Test(selective_requester, a_lost_packet_leaves_a_large_window)
+{
+    uint32_t n = 0, more;
+    post(WR_RDMA_WRITE, 4000 * 256); /* 200 … 4199 */
+    while ((more = transmit()) > 0)
+        n += more;
+    uint64_t before = info().window_bytes;
+    cr_assert_gt(before, 2 * CWND_CAPACITY_MOST);
+    cr_assert_gt(info().inflight_bytes, before / 2, "%u packets", n);
+    fix.now += 100000;
+    REPORT(200, 300, 200, 201);
+    cr_expect_eq(info().window_bytes, min64(before, CWND_CAPACITY_SELECTIVE));
 }
