@@ -194,7 +194,9 @@ void congestion_timeout(struct congestion *c, const struct engine_config *cfg, u
                         uint64_t now)
 {
     uint64_t part = congestion_is_random(c) ? c->cwnd : reduced(c, cfg, most, packet);
-    if (part < c->ssthresh)
+    /* The second one in an outage says nothing new, and the window has become small meanwhile (RFC 5681, 3.1). */
+    bool again = c->loss_at && c->progress_at < c->loss_at;
+    if (part < c->ssthresh && !again)
         c->ssthresh = part;
     c->cwnd = min64(CWND_LEAST_PKTS * packet, cfg->peer_window_bytes);
     count_loss(c, now);

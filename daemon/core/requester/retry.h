@@ -8,7 +8,9 @@
  *
  * The probe finds losses that no NAK reports. It comes long before the QP's timeout, which is often seconds long. The
  * wait for it starts with the first packet in flight, and again with each progress, so a path that is slow but moves
- * gets no probes. Each probe doubles the next wait. It stays doubled until a new round trip is known (RFC 6298).
+ * gets no probes. Each probe doubles the next wait. It stays doubled until a new round trip is known (RFC 6298). But packets
+ * that were sent again show none (Karn's rule), and after an outage there may be thousands of them. So each answer that comes
+ * soon after a timer halves the wait again.
  *
  * While nothing of the QP is in flight, because it has gone back and waits for its turn, no timer runs. */
 #ifndef PUMICE_DAEMON_CORE_REQUESTER_RETRY_H
@@ -62,6 +64,8 @@ static inline bool retry_progress(struct qp *qp, bool beyond, uint64_t now)
     r->progress_at = r->timer_at = now;
     if (qp->peer->congestion.sampled_at > r->fired_at)
         r->backoff = 0;
+    else if (r->backoff && !in_vain && now - r->fired_at < congestion_rto(&qp->peer->congestion))
+        r->backoff--;
     return in_vain;
 }
 

@@ -145,7 +145,7 @@ const struct sim_case sim_cases[] = {
     {.name = "selective-outage", .about = "the same after an outage: the sender goes back, and reports show what it need not send again", .selective = 3,
      .repeat = 8, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 1000000}}, .mtu_code = 3, .window_pkts = 4096, .peer_window = 4 << 20, .reorder_bytes = 1 << 20,
      .timeout = 14, .net = {.delay_ns = 10 * US, .loss = 50, .dup = 20, .reorder = 50, .reorder_ns = 50 * US, .dead_from = 2 * MS, .dead_until = 60 * MS},
-     .done_most = 250 * MS},
+     .done_most = 110 * MS},
 
     /* --- receiver not ready ------------------------------------------------------------------------ */
     {.name = "rnr-then-success", .about = "the receive comes after 3 ms; the timer is 0.64 ms",
