@@ -21,6 +21,7 @@ struct line {
     bool has_limits; /* it names packets */
     bool has_host;
     uint64_t host;
+    unsigned hosts; /* of the lab; 0: not known */
 };
 
 #define ERROR(l, word, ...) fault_text_error((l)->text, (word).p, __VA_ARGS__)
@@ -175,7 +176,12 @@ static int read_host(struct line *l)
         return 0;
     word = str_word(&l->rest);
     l->has_host = true;
-    return str_to_number(word, HOST_MAX, &l->host) ? 0 : expected(l, word, "the number of a host");
+    if (!str_to_number(word, HOST_MAX, &l->host))
+        return expected(l, word, "the number of a host");
+    if (l->hosts && l->host >= l->hosts)
+        return ERROR(l, word, "there is no host %u: the lab has %u, and the first one is host 0", (unsigned)l->host,
+                     l->hosts);
+    return 0;
 }
 
 /* --- behind the colon -------------------------------------------------------------------------- */
@@ -359,7 +365,8 @@ static bool put_rule(struct fault_spec *spec, const struct fault_rule *r)
     return true;
 }
 
-int fault_script_parse(const char *script, unsigned host, struct fault_spec *spec, char *why, size_t why_len)
+int fault_script_parse(const char *script, unsigned host, unsigned hosts, struct fault_spec *spec, char *why,
+                       size_t why_len)
 {
     const struct fault_text text = {.begin = script, .has_lines = true, .why = why, .why_len = why_len};
     struct str rest = {script, strlen(script)};
@@ -369,7 +376,7 @@ int fault_script_parse(const char *script, unsigned host, struct fault_spec *spe
         why[0] = 0;
     while (rest.len && !err) {
         struct str words = without_comment(str_cut(&rest, '\n'));
-        struct line l = {.text = &text};
+        struct line l = {.text = &text, .hosts = hosts};
 
         if (words.len == 0)
             continue;

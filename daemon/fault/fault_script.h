@@ -36,8 +36,10 @@
 
 #include "daemon/fault/fault_spec.h"
 
-/* Parses a script and puts the rules of a host in front of those of *spec. Returns 0 or -EINVAL. On -EINVAL, *spec has no
- * rules, and why[why_len] holds a sentence with the line and the column of the wrong part. */
-int fault_script_parse(const char *script, unsigned host, struct fault_spec *spec, char *why, size_t why_len);
+/* Parses a script and puts the rules of a host in front of those of *spec. hosts: how many hosts the lab has, so that lines for
+ * others are errors; 0: it is not known. Returns 0 or -EINVAL. On -EINVAL, *spec has no rules, and why[why_len] holds a
+ * sentence with the line and the column of the wrong part. */
+int fault_script_parse(const char *script, unsigned host, unsigned hosts, struct fault_spec *spec, char *why,
+                       size_t why_len);
 
 #endif

@@ -19,6 +19,7 @@ static const struct unit sizes[] = {{"B", 1},        {"kB", 1000},      {"KiB", 
 struct reader {
     struct fault_text text;
     struct netem_plan *plan;
+    struct str named[NETEM_HOSTS]; /* where the plan names a host first; len 0: nowhere */
 };
 
 #define ERROR(r, word, ...) fault_text_error(&(r)->text, (word).p, __VA_ARGS__)
@@ -114,6 +115,16 @@ static int read_host(struct reader *r, struct str word, unsigned *host)
     return 0;
 }
 
+/* Reads a host that links or racks have. */
+static int read_end_host(struct reader *r, struct str word, unsigned *host)
+{
+    int err = read_host(r, word, host);
+
+    if (!err && !r->named[*host].len)
+        r->named[*host] = word;
+    return err;
+}
+
 static unsigned find_rack(const struct netem_plan *p, struct str name)
 {
     unsigned i = 0;
@@ -147,6 +158,8 @@ static int put_in_rack(struct reader *r, struct str word, unsigned first, unsign
         if (r->plan->rack_of[i])
             return ERROR(r, word, "host %u is already in a rack", i);
         r->plan->rack_of[i] = (uint8_t)r->plan->num_racks;
+        if (!r->named[i].len)
+            r->named[i] = word;
     }
     return 0;
 }
@@ -255,7 +268,7 @@ static uint16_t *path_of(struct reader *r, struct str from, struct str to)
                  "two hosts, or two racks that earlier lines describe");
         return NULL;
     }
-    if (read_host(r, from, &a) != 0 || read_host(r, to, &b) != 0)
+    if (read_end_host(r, from, &a) != 0 || read_end_host(r, to, &b) != 0)
         return NULL;
     if (a == b) {
         ERROR(r, to, "a link goes from one host to another");
@@ -290,7 +303,7 @@ static int read_end(struct reader *r, struct str head, uint16_t *each, uint16_t 
 
     if (str_is(head, "each"))
         return set_path(r, head, each, link);
-    int err = read_host(r, head, &host);
+    int err = read_end_host(r, head, &host);
     return err ? err : set_path(r, head, &hosts[host], link);
 }
 
@@ -322,9 +335,25 @@ static int read_line(struct reader *r, struct str line)
     return read_pair(r, head, link);
 }
 
+/* A link of a host that nothing connects to an address would never be passed. */
+static int check_named(const struct reader *r)
+{
+    bool has_address[NETEM_HOSTS] = {false};
+
+    for (unsigned i = 0; i < r->plan->num_addresses; i++)
+        has_address[r->plan->address[i].host] = true;
+    for (unsigned i = 0; i < NETEM_HOSTS; i++)
+        if (r->named[i].len && !has_address[i])
+            return ERROR(r, r->named[i],
+                         "there is no host %u: pumice run --hosts N has the hosts 0 to N-1; for other daemons, add a "
+                         "line such as host %u: 10.0.0.1",
+                         i, i);
+    return 0;
+}
+
 int netem_plan_parse(const char *text, struct netem_plan *plan, char why[NETEM_WHY_MAX])
 {
-    struct reader r = {{.begin = text, .has_lines = true, .why = why, .why_len = NETEM_WHY_MAX}, plan};
+    struct reader r = {.text = {.begin = text, .has_lines = true, .why = why, .why_len = NETEM_WHY_MAX}, .plan = plan};
     struct str rest = {text, strlen(text)};
     int err = 0;
 
@@ -337,7 +366,7 @@ int netem_plan_parse(const char *text, struct netem_plan *plan, char why[NETEM_W
         if (line.len)
             err = read_line(&r, line);
     }
-    return err;
+    return err || !plan->num_addresses ? err : check_named(&r);
 }
 
 /* --- routes ------------------------------------------------------------------------------------ */

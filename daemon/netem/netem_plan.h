@@ -66,7 +66,7 @@ struct netem_hop {
     uint32_t queue; /* index of its queue */
 };
 
-/* Parses a text. Returns 0 or -EINVAL. On -EINVAL, why holds a sentence with the line and the column of the wrong part. */
+/* Parses a text. If it has addresses of hosts, all hosts need one. Returns 0 or -EINVAL. On -EINVAL, why holds a sentence with the line and the column of the wrong part. */
 int netem_plan_parse(const char *text, struct netem_plan *plan, char why[NETEM_WHY_MAX]);
 
 /* The host with this address. NETEM_NOWHERE: none. */

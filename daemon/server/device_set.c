@@ -141,7 +141,7 @@ int device_set_inject(struct device_set *s, const struct device_faults *f, char 
     int rc = 0;
 
     if (fault_parse(f->spec, &parsed, why, FAULT_WHY_MAX) != 0 ||
-        fault_script_parse(f->script, f->host, &parsed, why, FAULT_WHY_MAX) != 0)
+        fault_script_parse(f->script, f->host, f->hosts, &parsed, why, FAULT_WHY_MAX) != 0)
         return -EINVAL;
     for (unsigned i = 0; i < s->n; i++) {
         int failed = inject(s->device[i], &parsed, f->seed, start);

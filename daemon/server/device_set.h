@@ -35,6 +35,7 @@ struct device_faults {
     const char *spec, *script; /* "": none */
     uint64_t seed;
     unsigned host; /* the lines of the script that are for this host */
+    unsigned hosts; /* of the lab; 0: not known */
     uint64_t start; /* when their times begin; 0: now */
 };
 /* Sets the faults of all devices. 0, or -EINVAL with why. -ETIMEDOUT with why: a device does not answer. The

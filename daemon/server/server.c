@@ -87,8 +87,7 @@ static int set_fault(struct server *sv, const struct connection *c, const struct
         return refused;
     if (memchr(r->spec, 0, sizeof(r->spec)) == NULL || memchr(r->script, 0, sizeof(r->script)) == NULL)
         return control_fail(rp, -EINVAL, "the fault specification is not terminated by a NUL");
-    const struct device_faults f = {
-        .spec = r->spec, .script = r->script, .seed = r->seed, .host = r->host, .start = r->start_ns};
+    const struct device_faults f = {r->spec, r->script, r->seed, r->host, r->hosts, r->start_ns};
     int rc = device_set_inject(&sv->devices, &f, why);
     return rc ? control_fail(rp, rc, "%s", why) : 0;
 }

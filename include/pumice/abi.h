@@ -167,7 +167,7 @@ struct pm_fault_req {
     uint64_t seed;
     uint64_t start_ns; /* CLOCK_MONOTONIC: when the times of the faults begin, at the latest now; 0: now */
     uint32_t host; /* the lines of the script that are for this host */
-    uint32_t reserved;
+    uint32_t hosts; /* how many the lab has: lines for others are refused; 0: it is not known */
 };
 
 /* Opening a device. The request carries fd[0], the client's /proc/self/mem opened read-write, if the client could open

@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         must(spec.n == 0 && why[0] && strlen(why) < sizeof(why));
     }
-    if (fault_script_parse(text, 0, &spec, why, sizeof(why)) == 0) {
+    if (fault_script_parse(text, 0, size % 4, &spec, why, sizeof(why)) == 0) {
         must(spec.n <= FAULT_RULES_MAX);
         for (unsigned i = 0; i < spec.n; i++)
             check_rule(&spec.rule[i]);

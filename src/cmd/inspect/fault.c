@@ -94,6 +94,8 @@ int cmd_fault(int argc, char **argv)
     if (fault_request_init(&r, o.spec, o.script, o.seed) != 0 || target_options_find(&o.target, &t) != 0)
         return 1;
     fault_request_start(&r);
+    if (t.first >= 0)
+        targets_env_lab(&r.req.hosts);
     /* The change is not atomic over all hosts. But an invalid specification changes none: the first daemon
      * refuses it. */
     for (unsigned i = 0; i < t.n; i++) {

@@ -482,6 +482,7 @@ static int start_faults(struct run_options *o, const struct lab *lab)
     if (record_text(&o->recording, "script", r.req.script) != 0)
         return -1;
     fault_request_start(&r);
+    r.req.hosts = lab->hosts;
     for (unsigned i = 0; i < lab->hosts; i++) {
         targets_lab_socket(lab->dir, i, socket);
         if (fault_request_send(&r, socket, i) != 0)

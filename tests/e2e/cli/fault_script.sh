@@ -59,6 +59,7 @@ wrong() # LINES MESSAGE
 }
 wrong '# comment\n\n  at 2s: lnk down' "line 3, column 10: 'lnk': expected drop, duplicate, corrupt, truncate, mark, delay, refuse, link, kill, nothing, or a rule such as loss=5%"
 wrong 'at 2s: loss=5' "line 1, column 13: loss: invalid value \"5\": expected a percentage from 0% to 100%, such as 1% or 0.05%"
+wrong 'at 1s: drop\nat 2s host 1: kill' "line 2, column 12: there is no host 1: the lab has 1, and the first one is host 0"
 out=$("$pumice" run --script "$dir/none" true 2>&1)
 is "no such file" "$? $out" "125 pumice: $dir/none: No such file or directory"
 printf 'at 1s: drop\0' >"$dir/script"

@@ -78,8 +78,8 @@ network 'rack a: 1-2\nrack b: 0\na -> b: rate 20Mbit, queue 4MiB' 3 "" -n 50 -s 
 [ "$(value ms)" -ge 320 ] || fail "two racks: 0.8 MB pass 20 Mbit/s in $(value ms) ms"
 
 # Packets within a host, and hosts without a link, are as before.
-printf '5 -> 6: rate 1kbit\n' >"$dir/plan"
-out=$(timeout 60 "$pumice" run --hosts 2 --net "$dir/plan" -- bash "$dir/senders" $((port + 50)) 1 -n 50 -o write 2>&1)
+printf '1 <-> 2: rate 1kbit\n' >"$dir/plan"
+out=$(timeout 60 "$pumice" run --hosts 3 --net "$dir/plan" -- bash "$dir/senders" $((port + 50)) 1 -n 50 -o write 2>&1)
 is "no link" "$(value net_packets)" 0
 
 # Marks that begin within the burst of one sender.
@@ -99,6 +99,10 @@ printf '# a plan\n\n0 <-> 1: rate 10Gbit, latncy 5us\n' >"$dir/plan"
 out=$("$pumice" run --hosts 2 --net "$dir/plan" true 2>&1)
 is "exit code" $? 125
 has "error" "$out" "net: line 3, column 23: 'latncy': expected rate, latency, jitter, queue or mark"
+printf '0 <-> 2: rate 10Gbit\n' >"$dir/plan"
+out=$("$pumice" run --hosts 2 --net "$dir/plan" true 2>&1)
+is "exit code of a host too many" $? 125
+has "a host too many" "$out" "net: line 1, column 7: there is no host 2: pumice run --hosts N has the hosts 0 to N-1"
 out=$("$pumice" run --net "$dir/none" true 2>&1)
 is "no such file" "$? $out" "125 pumice: --net: can't read $dir/none: No such file or directory"
 

@@ -25,7 +25,7 @@ static void start_with(const char *script, unsigned host, const char *base)
     char why[FAULT_WHY_MAX];
 
     cr_assert_eq(fault_parse(base, &spec, why, sizeof(why)), 0, "%s: %s", base, why);
-    cr_assert_eq(fault_script_parse(script, host, &spec, why, sizeof(why)), 0, "%s: %s", script, why);
+    cr_assert_eq(fault_script_parse(script, host, 0, &spec, why, sizeof(why)), 0, "%s: %s", script, why);
     now = 100 * S;
     fault_init(&state, &spec, 1, now, now);
 }
@@ -212,6 +212,16 @@ Test(fault_script, hosts)
     cr_assert_eq(sent(17, 1), FAULT_CORRUPT);
 }
 
+/* A line for a host that the lab does not have would never act. */
+Test(fault_script, hosts_of_the_lab)
+{
+    struct fault_spec spec = {.n = 0};
+    char why[FAULT_WHY_MAX];
+
+    cr_assert_eq(fault_script_parse("at 0s host 1: drop", 0, 2, &spec, why, sizeof(why)), 0, "%s", why);
+    cr_assert_neq(fault_script_parse("at 0s host 1: drop", 0, 1, &spec, why, sizeof(why)), 0);
+}
+
 struct text {
     char script[80];
     char why[110];
@@ -236,6 +246,7 @@ ParameterizedTestParameters(fault_script, errors)
         {"after 5 packets of send: drop of ack", "already named before the colon"},
         {"after 5 packets of send: only=ack,loss=1%", "already named before the colon"},
         {"at 1s host: drop", "the line ends here: expected the number of a host"},
+        {"at 1s host 2: drop", "column 12: there is no host 2: the lab has 2, and the first one is host 0"},
         {"at 1s server 3: drop", "'server': expected host N, or the colon"},
         {"from 2s till 3s: drop", "'till': expected until"},
         {"from 3s until 2s: drop", "until must be later than from"},
@@ -258,10 +269,10 @@ ParameterizedTest(struct text *t, fault_script, errors)
     struct fault_spec spec = {.n = 0};
     char why[FAULT_WHY_MAX] = "";
 
-    cr_assert_neq(fault_script_parse(t->script, 0, &spec, why, sizeof(why)), 0, "%s was accepted", t->script);
+    cr_assert_neq(fault_script_parse(t->script, 0, 2, &spec, why, sizeof(why)), 0, "%s was accepted", t->script);
     cr_assert_not_null(strstr(why, t->why), "%s: \"%s\" does not say \"%s\"", t->script, why, t->why);
     cr_assert_eq(spec.n, 0u);
-    cr_assert_neq(fault_script_parse(t->script, 77, &spec, NULL, 0), 0, "lines of other hosts are read, too");
+    cr_assert_neq(fault_script_parse(t->script, 77, 2, &spec, NULL, 0), 0, "lines of other hosts are read, too");
 }
 
 Test(fault_script, too_long)
@@ -272,9 +283,9 @@ Test(fault_script, too_long)
 
     for (int i = 0; i < 65; i++)
         memcpy(script + 12 * i, "at 1s: drop\n", 13);
-    cr_assert_neq(fault_script_parse(script, 0, &spec, why, sizeof(why)), 0);
+    cr_assert_neq(fault_script_parse(script, 0, 0, &spec, why, sizeof(why)), 0);
     cr_assert_str_eq(why, "line 65, column 1: too many lines for one host: at most 64, with the rules of --fault");
     script[64 * 12] = 0;
-    cr_assert_eq(fault_script_parse(script, 0, &spec, why, sizeof(why)), 0);
+    cr_assert_eq(fault_script_parse(script, 0, 0, &spec, why, sizeof(why)), 0);
     cr_assert_eq(spec.n, 64u);
 }

@@ -266,6 +266,10 @@ ParameterizedTestParameters(netem, errors)
         {"default: latency 1us\ndefault: latency 1us", "described twice"},
         {"to 300: latency 1us", "expected the number of a host"},
         {"host 1: 10.0.0.1\nhost 2: 10.0.0.1", "the address is given twice"},
+        {"host 1: 10.0.0.1\n1 -> 9: latency 1us",
+         "line 2, column 6: there is no host 9: pumice run --hosts N has the hosts 0 to N-1"},
+        {"rack a: 0-2\nhost 0: 10.0.0.1\nhost 1: 10.0.0.2", "line 1, column 9: there is no host 2"},
+        {"host 1: 10.0.0.1\nto 3: rate 1Gbit", "line 2, column 4: there is no host 3"},
         {"host 1: server", "'server': expected an IPv4 or IPv6 address"},
     };
     return cr_make_param_array(struct text, t, sizeof(t) / sizeof(t[0]));
