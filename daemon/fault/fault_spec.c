@@ -256,6 +256,10 @@ int fault_rule_parse(const struct fault_text *t, struct str rule, struct fault_r
         if (parse_item(t, rule, str_trim(str_cut(&rest, ',')), r, &kind) != 0)
             return -EINVAL;
     } while (rest.len);
+    if (kind == LIMIT)
+        return fault_text_error(t, rule.p,
+                                "the rule names packets, but no fault: add one, such as loss=100%%; with loss=0%% they "
+                                "pass, whatever later rules say");
     if (contradicts_drop(rule))
         return fault_text_error(
             t, rule.p, "drop=CLASS means only=CLASS,loss=100%%: give no only, loss or ack-loss with it in one rule");

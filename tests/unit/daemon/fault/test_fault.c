@@ -432,6 +432,8 @@ ParameterizedTestParameters(fault, texts)
         {"ack-loss=0%,drop=ack", "give no only, loss or ack-loss with it in one rule"},
         {"loss", "'loss' is not NAME=VALUE, for example: loss=1%"},
         {"loss=1%,,dup=1%", "'' is not NAME=VALUE"},
+        {"only=send", "column 1: the rule names packets, but no fault: add one, such as loss=100%"},
+        {"loss=1%;message=7", "column 9: the rule names packets, but no fault"},
         {"lost=1%", "unknown fault 'lost': expected one of loss, ack-loss, dup"},
         {"loss=1", "loss: invalid value \"1\": expected a percentage from 0% to 100%, such as 1%"},
         {"loss=-1%", "expected a percentage"},
@@ -506,7 +508,7 @@ Test(fault, values)
     cr_assert_eq(r->after, 0u);
     cr_assert_eq(r->count, 0u);
 
-    cr_assert_eq(fault_parse("drop=dreq#0x10;only=cm", &spec, NULL, 0), 0);
+    cr_assert_eq(fault_parse("drop=dreq#0x10;only=cm,loss=0%", &spec, NULL, 0), 0);
     cr_assert_eq(spec.rule[0].loss, FAULT_ALWAYS);
     cr_assert_eq(spec.rule[0].only, FAULT_CM);
     cr_assert_eq(spec.rule[0].message, CM_DREQ);
