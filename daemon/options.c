@@ -318,7 +318,7 @@ const struct option_def options[] = {
     {"e2e-credits", "on|off", 2, FILE_, set_switch, MEMBER(e2e_credits),
      .help = "Tell peers by ACKs how many receive requests a queue pair has, and wait for those of the peer (off)"},
     {"selective", "on|off", 2, FILE_, set_switch, MEMBER(selective),
-     .help = "Keep packets that come after a lost one, and tell other Pumice daemons which are missing (off)"},
+     .help = "Keep packets that come after a lost one, and tell other Pumice daemons which are missing (on)"},
     {"peers", "any|PREFIX[,PREFIX...]", 2, RELOAD, set_peers, MEMBER(peers),
      .help = "Drop packets from other addresses, and refuse connections to them (any)"},
     {"rcvbuf", "BYTES", 2, FILE_, set_number, MEMBER(rcvbuf),

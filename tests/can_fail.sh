@@ -179,6 +179,13 @@ fault NTH_MESSAGE unit/daemon/fault test_fault_match daemon/fault/fault_match.c 
 fault IDLE_QP unit/core/qp test_qp_traffic daemon/core/control/qp_modify.c 'if (to > QPS_RTS)' 'if (to > QPS_INIT)'
 fault SLAB_ZEROS unit/daemon/objects/qp test_slab daemon/objects/qp/slab.c 'madvise(slab_own(slot), b->own, MADV_DONTNEED);' ''
 fault CNP e2e/daemon bottleneck daemon/core/path/dcqcn.c 'c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);' ''
+fault ASK_OTHERS verbs/wire test_responder_wire daemon/loop/rx.c '(dg.peer->like_pumice || dg.peer->icrc.flow.is_v6)' 'true'
+fault ASK_ANYBODY unit/core/selective test_held_requests daemon/core/path/peer_sacks.c 'if (like_pumice && peer_features_should_ask(' 'if (peer_features_should_ask('
+fault ASK_EARLY e2e/daemon selective daemon/core/responder/receive.c 'in_sequence(qp, p, now);
+        if (__builtin_expect(' 'in_sequence(qp, p, now);
+        bool peer_takes_sacks(struct datagram_flow_table *, struct peer_window *, const struct av *, bool, uint64_t);
+        peer_takes_sacks(&qp->e->flows, qp->peer, &qp->attr.av, qp->e->rx_like_pumice, now);
+        if (__builtin_expect('
 fault NET_RECORDED e2e/cli replay daemon/loop/tx.c 'record(d, made, v->ce, lost);' 'record(d, made, v->ce, false);'
 fault NET_REPLAYED e2e/cli replay daemon/server/device_set.c 'if (d->netem && d->decisions.replays)' 'if (false)'
 

@@ -13,6 +13,7 @@ void settings_init(struct settings *s)
     memset(s, 0, sizeof(*s));
     s->ack_delay_us = -1;
     s->cnp_dscp = -1;
+    s->selective = true;
     s->idle_us = 100;
     s->control_share = 50;
     s->handshake_s = 30;

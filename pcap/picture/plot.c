@@ -8,6 +8,7 @@
 #include "pcap/trace/copies.h"
 #include "pcap/trace/pair.h"
 #include "pcap/trace/psn_order.h"
+#include "wire/pumice/probe.h"
 #include "wire/syndrome.h"
 
 /* A request packet, to find the one that a response answers. */
@@ -21,16 +22,17 @@ static bool is_datagram(const struct trace_packet *p)
     return (p->opcode & OP_SERVICE_MASK) == OP_SERVICE_UD;
 }
 
-static bool is_request(const struct trace_packet *p)
+/* Messages between devices, of connection management or of Pumice (wire/pumice/probe.h), are of no queue pair. */
+static bool is_request(const struct trace *t, const struct trace_packet *p)
 {
-    return trace_is_request(p) || (is_datagram(p) && p->mad == TRACE_NONE && p->sack == TRACE_NONE);
+    return trace_is_request(p) || (is_datagram(p) && p->mad == TRACE_NONE && t->flows[p->flow]->key.qpn != PROBE_QPN);
 }
 
 enum plot_side plot_side(const struct plot *p, const struct plot_qp *qp, const struct trace_packet *packet)
 {
     if (packet->marks & TRACE_UNUSABLE)
         return PLOT_NOT;
-    if (packet->flow == qp->flow && is_request(packet))
+    if (packet->flow == qp->flow && is_request(&p->trace, packet))
         return PLOT_REQUEST;
     if (packet->sack != TRACE_NONE)
         return packet->about == qp->flow ? PLOT_RESPONSE : PLOT_NOT;
@@ -63,7 +65,7 @@ static void choose(struct plot *p, uint32_t count)
     size_t n = 0;
 
     for (size_t i = 0; requests && i < t->num_packets; i++)
-        requests[t->packets[i].flow] += !(t->packets[i].marks & TRACE_UNUSABLE) && is_request(&t->packets[i]);
+        requests[t->packets[i].flow] += !(t->packets[i].marks & TRACE_UNUSABLE) && is_request(t, &t->packets[i]);
     for (size_t i = 0; requests && i < t->num_flows; i++)
         p->all_qps += requests[i] && t->flows[i]->wanted;
     p->qps = requests ? calloc(p->all_qps + 1, sizeof(*p->qps)) : NULL;

@@ -121,7 +121,7 @@ static const struct argp_option options[] = {
     {"e2e-credits", KEY_E2E_CREDITS, "on|off", 0,
      "Whether senders wait until their peers have receive requests, instead of being refused (RNR NAK)", 3},
     {"selective", KEY_SELECTIVE, "on|off", 0,
-     "Whether daemons send only what was lost again, instead of everything behind it, too; default: off", 3},
+     "Whether daemons send only what was lost again, instead of everything behind it, too; default: on", 3},
     {"cpus", KEY_CPUS, "any|spread", 0,
      "Processors of the daemons; spread: bind each daemon to one, if there are several hosts and few processors", 3},
     {"profile", KEY_PROFILE, "NAME", 0,

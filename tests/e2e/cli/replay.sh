@@ -54,7 +54,7 @@ if have "a program over RC" ibv_rc_pingpong; then
         grep -q "$fault" rc/decisions.jsonl || fail "no packet is $fault: $(cat rc/decisions.jsonl)"
     done
     timeout 60 "$pumice" replay --capture rc.pcapng --capture-lost rc >out 2>&1 || fail "replay of rc: $(cat out)"
-    struck=$(sed -n 's/.*\(all\|[0-9]* of\) \([0-9]*\) recorded faults struck.*/\1 \2/p' out)
+    struck=$(sed -n 's/.* \(all\|[0-9]* of\) \([0-9]*\) recorded faults struck.*/\1 \2/p' out)
     case $struck in
     "all "*) ;;
     *" of "*) [ $((10 * ${struck%% *})) -ge $((7 * ${struck##* })) ] || fail "rc: only $struck faults struck: $(cat out)" ;;

@@ -38,7 +38,7 @@ static const struct values {
     {"gso", "off", "on", "maybe", "expected auto, on or off"},
     {"ecn", "on", "off", "1", "expected on or off"},
     {"e2e-credits", "on", "off", "1", "expected on or off"},
-    {"selective", "on", "off", "1", "expected on or off"},
+    {"selective", "off", "on", "1", "expected on or off"},
     {"peers", "10.0.0.0/8,fd00::/8", "192.0.2.1", "10.0.0.0/33", "expected any, or up to 64 prefixes"},
     {"rcvbuf", "65536", "1073741824", "65535", "expected a number of bytes from 65536 to 1073741824"},
     {"cnp-dscp", "0", "63", "64", "expected a number from 0 to 63"},
