@@ -2,7 +2,10 @@
 #include "src/verbs/abi/context_ops.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
 
+#include "src/verbs/base/explain.h"
 #include "src/verbs/control/create_cq.h"
 #include "src/verbs/control/create_qp.h"
 #include "src/verbs/control/create_srq.h"
@@ -27,6 +30,23 @@ static void *no_compat(void)
     return vb_null(-EOPNOTSUPP);
 }
 
+/* The functions that are taken out fail without a chance to say why. */
+static void explain_absent(uint32_t absent)
+{
+    static const struct {
+        uint32_t bit;
+        const char *name;
+    } names[] = {
+        {PM_ABSENT_MW, "memory windows"},      {PM_ABSENT_XRC, "XRC"},
+        {PM_ABSENT_DM, "device memory"},       {PM_ABSENT_QP_EX, "ibv_create_qp_ex"},
+        {PM_ABSENT_CQ_EX, "ibv_create_cq_ex"}, {PM_ABSENT_CQ_MODERATION, "moderation of completions"},
+        {PM_ABSENT_ATOMICS, "atomics"},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (absent & names[i].bit)
+            fprintf(stderr, "pumice: this device has no %s (docs/profiles.md)\n", names[i].name);
+}
+
 /* Takes out the functions that the library of the adapter does not have, whose profile the device has. For an entry that
  * is NULL, the inline function of the header fails with EOPNOTSUPP, as with that library. */
 static void leave_out(struct vb_context *c)
@@ -34,6 +54,8 @@ static void leave_out(struct vb_context *c)
     struct ibv_context_ops *o = &c->vctx.context.ops;
     struct verbs_context *v = &c->vctx;
     const uint32_t absent = c->caps.absent;
+    if (vb_explains())
+        explain_absent(absent);
     if (absent & PM_ABSENT_MW) {
         o->alloc_mw = NULL;
         o->bind_mw = NULL;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "src/verbs/base/explain.h"
 #include "src/verbs/base/lock.h"
 #include "src/verbs/control/comp_channel.h"
 #include "src/verbs/datapath/cq_ex.h"
@@ -72,7 +73,11 @@ static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_
     struct vb_context *c = vb_ctx(context);
     struct pm_create_cq_req req = {.cqe = attr->cqe, .comp_vector = attr->comp_vector, .flags = attr->flags};
     if (attr->cqe == 0 || attr->cqe > c->caps.max_cqe || attr->comp_vector >= (uint32_t)context->num_comp_vectors)
-        return vb_null(-EINVAL);
+        return vb_null(
+            vb_explain(-EINVAL,
+                       "a completion queue with cqe %u and comp_vector %u: this device has cqe 1 to %u, and %d "
+                       "vectors",
+                       attr->cqe, attr->comp_vector, c->caps.max_cqe, context->num_comp_vectors));
     /* Another channel of this context may have the same handle. */
     if (attr->channel && attr->channel->context != context)
         return vb_null(-EINVAL);
@@ -125,7 +130,9 @@ struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
     if (!(a.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS))
         a.flags = 0;
     if ((a.wc_flags & ~fields) || (a.flags & ~flags))
-        return vb_null(-EOPNOTSUPP);
+        return vb_null(vb_explain(
+            -EOPNOTSUPP, "a completion queue with wc_flags 0x%llx and flags 0x%x: this device has 0x%llx and 0x%x",
+            (unsigned long long)a.wc_flags, a.flags, (unsigned long long)fields, flags));
     struct vb_cq *cq = make(context, &a);
     if (!cq)
         return NULL;
@@ -186,7 +193,8 @@ int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
     if (!(attr->attr_mask & IBV_CQ_ATTR_MODERATE))
         return 0;
     if (attr->moderate.cq_period > vb_ctx(cq->context)->caps.max_cq_period)
-        return vb_err(-EINVAL);
+        return vb_err(vb_explain(-EINVAL, "cq_period %u: this device has at most %u", attr->moderate.cq_period,
+                                 vb_ctx(cq->context)->caps.max_cq_period));
     return vb_err(vb_call_simple(vb_ctx(cq->context), PM_OP_MODIFY_CQ, &req, sizeof(req), NULL, 0));
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "src/verbs/base/explain.h"
 #include "src/verbs/base/lock.h"
 #include "src/verbs/control/xrcd.h"
 #include "src/verbs/datapath/bind_layout.h"
@@ -133,11 +134,21 @@ static void unpublish(struct vb_context *c, struct vb_qp *qp)
 
 static int check_caps(const struct vb_context *c, const struct ibv_qp_cap *k, bool receives)
 {
-    if (k->max_send_wr > c->caps.max_queue_wr || k->max_send_sge > c->caps.max_sge ||
-        k->max_inline_data > c->caps.max_inline)
-        return -EINVAL;
-    if (receives && (k->max_recv_wr > c->caps.max_queue_wr || k->max_recv_sge > c->caps.max_sge))
-        return -EINVAL;
+    const struct {
+        const char *name;
+        uint32_t asked, most;
+        bool counts;
+    } limits[] = {
+        {"max_send_wr", k->max_send_wr, c->caps.max_queue_wr, true},
+        {"max_send_sge", k->max_send_sge, c->caps.max_sge, true},
+        {"max_inline_data", k->max_inline_data, c->caps.max_inline, true},
+        {"max_recv_wr", k->max_recv_wr, c->caps.max_queue_wr, receives},
+        {"max_recv_sge", k->max_recv_sge, c->caps.max_sge, receives},
+    };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        if (limits[i].counts && limits[i].asked > limits[i].most)
+            return vb_explain(-EINVAL, "a queue pair with %s %u: this device has at most %u", limits[i].name,
+                              limits[i].asked, limits[i].most);
     return 0;
 }
 
@@ -147,7 +158,7 @@ static int check(const struct vb_context *c, const struct ibv_qp_init_attr_ex *a
     const struct kind *k = kind_of(a->qp_type);
     bool xrcd = a->comp_mask & IBV_QP_INIT_ATTR_XRCD;
     if (!k || (!k->receives && c->caps.max_xrcd == 0))
-        return -EOPNOTSUPP;
+        return vb_explain(-EOPNOTSUPP, "this device has no queue pairs of type %d (enum ibv_qp_type)", (int)a->qp_type);
     if (!k->sends && (!xrcd || !a->xrcd || vb_ctx(a->xrcd->context) != c))
         return -EINVAL;
     if (k->sends && (xrcd || !a->pd || !a->send_cq || vb_ctx(a->send_cq->context) != c || vb_ctx(a->pd->context) != c))
@@ -170,6 +181,13 @@ static int apply_queue_rule(const struct vb_context *c, struct ibv_qp_init_attr_
     if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
         ask.send_ops = a->send_ops_flags;
     int rc = vb_queue_rule(c->caps.queue_rule, &ask);
+    if (rc)
+        vb_explain(
+            rc,
+            "a queue pair with max_send_wr %u, max_send_sge %u, max_inline_data %u, max_recv_wr %u and max_recv_sge "
+            "%u: its queues need more room than those of the adapter have (docs/profiles.md)",
+            ask.cap.max_send_wr, ask.cap.max_send_sge, ask.cap.max_inline_data, ask.cap.max_recv_wr,
+            ask.cap.max_recv_sge);
     a->cap.max_inline_data = ask.cap.max_inline_data;
     return rc;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "src/verbs/base/explain.h"
 #include "src/verbs/base/lock.h"
 #include "src/verbs/control/xrcd.h"
 #include "src/verbs/datapath/tm.h"
@@ -117,10 +118,14 @@ static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_crea
 static int check(const struct vb_context *c, const struct ibv_srq_attr *a)
 {
     if (c->caps.max_srq == 0)
-        return -EOPNOTSUPP;
+        return vb_explain(-EOPNOTSUPP, "this device has no shared receive queues");
     if (a->max_wr == 0 || a->max_wr > c->caps.max_srq_wr || a->max_sge > c->caps.max_srq_sge ||
         a->srq_limit > a->max_wr)
-        return -EINVAL;
+        return vb_explain(
+            -EINVAL,
+            "a shared receive queue with max_wr %u, max_sge %u and srq_limit %u: this device has max_wr 1 "
+            "to %u and max_sge up to %u, and srq_limit is up to max_wr",
+            a->max_wr, a->max_sge, a->srq_limit, c->caps.max_srq_wr, c->caps.max_srq_sge);
     return 0;
 }
 

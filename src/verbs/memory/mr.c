@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "src/verbs/base/explain.h"
 #include "src/verbs/base/verbs_v45.h"
 #include "src/verbs/memory/buf.h"
 #include "src/verbs/memory/dm.h"
@@ -146,7 +147,7 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
                                     .length = ibmr->length,
                                     .iova = mr->iova};
     if (bad || vb_ctx(ibmr->context)->caps.absent & PM_ABSENT_REREG) {
-        errno = bad ? EINVAL : EOPNOTSUPP;
+        errno = bad ? EINVAL : -vb_explain(-EOPNOTSUPP, "this device has no ibv_rereg_mr");
         return IBV_REREG_MR_ERR_INPUT;
     }
     if (flags & IBV_REREG_MR_CHANGE_ACCESS) {

@@ -12,6 +12,7 @@
 
 #include "pumice/abi.h"
 #include "src/verbs/base/cancel.h"
+#include "src/verbs/base/explain.h"
 
 static int connect_to(struct vb_session *s, const char *path)
 {
@@ -128,7 +129,7 @@ static int receive_reply(int fd, const struct vb_call *call)
         return -EPROTO;
     if (call->why)
         snprintf(call->why, PM_WHY_MAX, "%.*s", (int)len, payload);
-    if (len && getenv(PM_ENV_VERBOSE))
+    if (len && vb_explains())
         fprintf(stderr, "pumice: request %u: %s: %.*s\n", call->op, strerror(-head.status), (int)len, payload);
     return head.status;
 }

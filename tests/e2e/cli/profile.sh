@@ -61,6 +61,16 @@ out=$(with connectx-7 true)
 is "an unknown one: exit code" $? 125
 has "an unknown one" "$out" "expected default, connectx-4, connectx-6, bluefield-3, e810, bcm57508 or rxe"
 
+# --- the reasons, if the user wants them
+if have "reasons" ibv_srq_pingpong ibv_rc_pingpong; then
+    out=$(PUMICE_VERBOSE=1 with e810 ibv_srq_pingpong -g 0)
+    has "no SRQs" "$out" "pumice: Operation not supported: this device has no shared receive queues"
+    has "functions that are absent" "$out" "pumice: this device has no XRC (docs/profiles.md)"
+    has "a limit" "$(PUMICE_VERBOSE=1 with rxe ibv_rc_pingpong -g 0 -r 40000)" "pumice: Invalid argument: a completion queue with cqe 40001 and comp_vector 0: this device has cqe 1 to 32767, and "
+    has "room in queues" "$(PUMICE_VERBOSE=1 with e810 ibv_rc_pingpong -g 0 -r 40000)" "max_recv_wr 40000"
+    hasnt "without the variable" "$(with e810 ibv_srq_pingpong -g 0)" "pumice: "
+fi
+
 # --- programs that work by default. (Without the option, perftest tells the library which requests it sends, and gets more room.)
 if have "perftest" ib_write_bw; then
     pair() # PROFILE ARGUMENT...
