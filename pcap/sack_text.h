@@ -7,7 +7,8 @@
 
 #define SACK_TEXT_MAX 256 /* bytes of the longest text with its end */
 
-/* Writes for example "SACK for QP 0x000012: PSNs 5, 9 ... 11 missing before 20". */
+/* Writes for example "SACK for QP 0x000012: PSNs 5, 9 ... 11 missing before 20, newest 19". The newest packet that
+ * came has a later PSN, if the SACK does not describe all gaps. */
 void sack_text(const struct sack *s, char text[SACK_TEXT_MAX]);
 
 #endif

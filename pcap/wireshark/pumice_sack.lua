@@ -12,6 +12,7 @@ local F = {
     responder = ProtoField.uint32("pumice.sack.responder", "Responder's QP", X),
     expected = ProtoField.uint32("pumice.sack.expected", "Expected PSN", D),
     last = ProtoField.uint32("pumice.sack.end", "First PSN that is not described", D),
+    newest = ProtoField.uint32("pumice.sack.newest", "Newest PSN that came", D),
     missing = ProtoField.string("pumice.sack.missing", "Missing"),
 }
 M.fields = F
@@ -38,13 +39,17 @@ function M.show(tvb, pinfo, tree, proto, p)
     sub:add(F.responder, tvb(at + 12, 4))
     sub:add(F.expected, tvb(at + 16, 4))
     sub:add(F.last, tvb(at + 20, 4))
+    local beyond = tvb(at + 6, 2):uint()
+    local newest = (tvb(at + 20, 4):uint() + beyond - 1) % 0x1000000
+    local far = beyond == 0xffff and " or later" or ""
+    sub:add(F.newest, tvb(at + 6, 2), newest):append_text(far)
     local expected, list = tvb(at + 16, 4):uint(), {}
     for i = 0, gaps - 1 do
         local g = tvb(at + HEAD + GAP * i, GAP)
         list[#list + 1] = gap_text(expected, g(0, 3):uint(), g(3, 3):uint())
         sub:add(F.missing, g, list[#list])
     end
-    pinfo.cols.info:append(" SACK missing=" .. table.concat(list, ","))
+    pinfo.cols.info:append(" SACK missing=" .. table.concat(list, ",") .. " newest=" .. newest .. far)
 end
 
 return M

@@ -71,9 +71,19 @@ bool sack_of_packet(const uint8_t *pkt, size_t len, struct sack *out)
     return qkey == PROBE_QKEY && len - BTH_LEN - DETH_LEN >= used && sack_decode(payload, used, out);
 }
 
+static uint32_t beyond_end(const struct sack *s)
+{
+    return (s->newest - s->end) & PSN_MASK;
+}
+
+bool sack_is_far(const struct sack *s)
+{
+    return beyond_end(s) >= SACK_BEYOND_MOST;
+}
+
 void sack_encode(const struct sack *s, uint8_t *dst)
 {
-    uint32_t beyond = (s->newest - s->end) & PSN_MASK;
+    uint32_t beyond = beyond_end(s);
     uint8_t *p = put_be32(dst, MAGIC);
 
     p = put_u8(p, VERSION);

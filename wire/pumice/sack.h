@@ -50,6 +50,8 @@ static inline uint32_t sack_len(const struct sack *s)
 {
     return SACK_HEAD + s->gaps * SACK_GAP;
 }
+/* Is the newest PSN so far beyond `end` that the SACK can't say how far? */
+bool sack_is_far(const struct sack *s);
 /* Writes sack_len(s) bytes. */
 void sack_encode(const struct sack *s, uint8_t *dst);
 

@@ -170,7 +170,7 @@ static void selective(struct scene *s)
     s->psn[A]++;
     scene_request(s, "write.last", A, OP_WRITE_LAST, NULL, SCENE_MTU);
     report.expected = p.psn = first + 1;
-    report.end = first + 5;
+    report.end = report.newest = first + 5;
     report.gap[0] = (struct sack_gap){first + 1, first + 2};
     report.gap[1] = (struct sack_gap){first + 3, first + 4};
     sack_encode(&report, payload);

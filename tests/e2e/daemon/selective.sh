@@ -64,6 +64,8 @@ total=$((kept[1] + kept[2]))
 [ $((alone[1] + alone[2])) -gt 20 ] || fail "on, on: only $((alone[1] + alone[2])) packets were sent again alone"
 [ $((naks[1] + naks[2])) -lt $(((reports[1] + reports[2]) / 4)) ] || fail "on, on: $((naks[1] + naks[2])) NAKs beside $((reports[1] + reports[2])) SACKs"
 "$pumice" lint --faulty --incomplete "$dir/trace.pcapng" >"$dir/out" 2>&1 || fail "on, on: lint: $(head -n 3 "$dir/out")"
+grep -aqE 'SACK for QP 0x[0-9a-f]{6}: PSNs? .* missing before [0-9]+, newest [0-9]+' "$dir/trace.pcapng" ||
+    fail "on, on: the capture has no comment on a SACK"
 for pair in "on off" "off on" "off off"; do
     run $pair "${faults[@]}"
     [ $((kept[1] + kept[2] + reports[1] + reports[2] + alone[1] + alone[2])) -eq 0 ] || fail "$pair: SACKs, but one daemon does not know them"

@@ -55,16 +55,22 @@ Test(note, text)
 
 Test(note, selective_acknowledgements)
 {
-    struct sack s = {.requester = 0x12, .expected = 0xffffff, .end = 9, .gaps = 1, .gap = {{0xffffff, 0}}};
+    struct sack s = {.requester = 0x12, .expected = 0xffffff, .end = 9, .newest = 9, .gaps = 1, .gap = {{0xffffff, 0}}};
     struct note n = {.sack = &s};
     char text[NOTE_MAX];
 
     note_format(&n, text);
-    cr_expect_str_eq(text, "SACK for QP 0x000012: PSN 16777215 missing before 9");
+    cr_expect_str_eq(text, "SACK for QP 0x000012: PSN 16777215 missing before 9, newest 8");
     s.gaps = 2;
     s.gap[1] = (struct sack_gap){3, 6};
     note_format(&n, text);
-    cr_expect_str_eq(text, "SACK for QP 0x000012: PSNs 16777215, 3 ... 5 missing before 9");
+    cr_expect_str_eq(text, "SACK for QP 0x000012: PSNs 16777215, 3 ... 5 missing before 9, newest 8");
+    s.newest = 0x10;
+    note_format(&n, text);
+    cr_expect_str_eq(text, "SACK for QP 0x000012: PSNs 16777215, 3 ... 5 missing before 9, newest 15");
+    s.newest = 9 + SACK_BEYOND_MOST;
+    note_format(&n, text);
+    cr_expect_not_null(strstr(text, "missing before 9, newest 65543 or later"), "%s", text);
     s.gaps = SACK_GAPS_MOST;
     for (uint32_t i = 0; i < s.gaps; i++)
         s.gap[i] = (struct sack_gap){0xfff000 + 9 * i, 0xfff002 + 9 * i};
