@@ -56,11 +56,12 @@ static enum age age_of(struct fault *f, uint64_t flow, uint32_t psn)
 }
 
 /* Returns how many times the packet with this hash was sent before, and counts this time. If the table may have
- * forgotten the packet, returns a number that no other packet gets. */
-static uint64_t count_attempt(struct fault *f, enum age age, uint64_t hash)
+ * forgotten the packet, returns a number that no other packet gets. Packets that follow each other have sets that follow
+ * each other, because then the processor fetches them in time. */
+static uint64_t count_attempt(struct fault *f, enum age age, uint64_t flow, uint32_t psn, uint64_t hash)
 {
-    uint64_t *set = f->attempts[hash % FAULT_SETS];
-    uint64_t tag = hash & ~(uint64_t)0xffff; /* the lower 13 bits choose the set; the upper 48 bits are the tag */
+    uint64_t *set = f->attempts[(flow + psn) % FAULT_SETS];
+    uint64_t tag = hash & ~(uint64_t)0xffff;
     bool pushes_out = set[FAULT_WAYS - 1] != 0;
     uint64_t entry = tag;
     unsigned way;
@@ -196,7 +197,7 @@ void fault_decide(struct fault *f, const struct fault_pkt *p, uint64_t now, stru
     uint64_t hash = hash_of(flow, p);
     if (!known)
         age = age_of(f, flow, p->psn & PSN_MASK);
-    strike(f, r, p, flow, fault_mix(hash + count_attempt(f, age, hash)), v);
+    strike(f, r, p, flow, fault_mix(hash + count_attempt(f, age, flow, p->psn, hash)), v);
 }
 
 /* Does the packet make the responder look for a receive request, in a service that has RNR NAKs? */
@@ -223,7 +224,7 @@ bool fault_refuses(struct fault *f, const struct fault_pkt *p, uint64_t now)
         return false;
     f->counters.fault_packets++;
     uint64_t hash = hash_of(flow, p);
-    bool refused = strikes(fault_mix(hash + count_attempt(f, age, hash)), DRAW_RNR, r->rnr);
+    bool refused = strikes(fault_mix(hash + count_attempt(f, age, flow, p->psn, hash)), DRAW_RNR, r->rnr);
     f->counters.fault_refused += refused;
     return refused;
 }
