@@ -29,6 +29,7 @@ static struct host {
     struct ibv_mr *mr;
     char *memory; /* SPACE bytes */
     union ibv_gid gid;
+    uint8_t gid_index;
 } receiver, sender;
 
 static bool shown; /* is this step printed? */
@@ -45,6 +46,20 @@ static void need(bool holds, const char *what)
 
 /* --- objects -------------------------------------------------------------- */
 
+/* The index of the first GID of RoCE v2. On a NIC, index 0 is mostly one of RoCE v1. */
+static uint8_t find_gid(struct ibv_context *ctx, union ibv_gid *gid)
+{
+    struct ibv_gid_entry entry;
+    for (uint8_t i = 0; ibv_query_gid_ex(ctx, 1, i, &entry, 0) == 0; i++) {
+        if (entry.gid_type != IBV_GID_TYPE_ROCE_V2)
+            continue;
+        *gid = entry.gid;
+        return i;
+    }
+    need(false, "no GID of RoCE v2");
+    return 0;
+}
+
 static void open_host(struct host *h, const char *number)
 {
     struct ibv_cq_init_attr_ex attr = {.cqe = 64, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_TM_INFO};
@@ -52,13 +67,24 @@ static void open_host(struct host *h, const char *number)
     struct ibv_device **list = ibv_get_device_list(NULL);
     need(list && list[0] && (h->ctx = ibv_open_device(list[0])) != NULL, "no device (run it by pumice run --hosts 2)");
     ibv_free_device_list(list);
-    need(ibv_query_gid(h->ctx, 1, 0, &h->gid) == 0, "GID");
+    h->gid_index = find_gid(h->ctx, &h->gid);
     need((h->pd = ibv_alloc_pd(h->ctx)) != NULL, "protection domain");
     need((h->memory = calloc(1, SPACE)) != NULL, "memory");
     need((h->mr = ibv_reg_mr(h->pd, h->memory, SPACE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ)) != NULL,
          "memory region");
     /* The completions of tag matching need a queue of the extended kind. */
     need((h->cq = ibv_create_cq_ex(h->ctx, &attr)) != NULL, "completion queue");
+}
+
+/* In the reverse order: an object that another one uses can't be destroyed. */
+static void close_host(struct host *h)
+{
+    need(!h->qp || ibv_destroy_qp(h->qp) == 0, "destroy the queue pair");
+    need(!h->srq || ibv_destroy_srq(h->srq) == 0, "destroy the shared receive queue");
+    need(ibv_destroy_cq(ibv_cq_ex_to_cq(h->cq)) == 0 && ibv_dereg_mr(h->mr) == 0 && ibv_dealloc_pd(h->pd) == 0 &&
+             ibv_close_device(h->ctx) == 0,
+         "close the device");
+    free(h->memory);
 }
 
 static void make_qp(struct host *h)
@@ -83,7 +109,9 @@ static void connect_to(struct host *h, const struct host *peer)
                               .rq_psn = PSN,
                               .max_dest_rd_atomic = 4,
                               .min_rnr_timer = 1,
-                              .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 64}}};
+                              .ah_attr = {.is_global = 1,
+                                          .port_num = 1,
+                                          .grh = {.dgid = peer->gid, .sgid_index = h->gid_index, .hop_limit = 64}}};
     struct ibv_qp_attr rts = {
         .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .sq_psn = PSN, .max_rd_atomic = 4};
     need(ibv_modify_qp(h->qp, &rtr,
@@ -325,5 +353,8 @@ int main(int argc, char **argv)
         steps[i].run();
     }
     fflush(stdout);
-    return command && system(command) != 0;
+    bool failed = command && system(command) != 0;
+    close_host(&receiver);
+    close_host(&sender);
+    return failed;
 }

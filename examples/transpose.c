@@ -56,6 +56,7 @@ static struct rank {
     struct ibv_mw *mw;
     double *matrix; /* n rows of pitch() cells */
     struct conn_info mine, theirs;
+    uint8_t gid_index;
 } rank;
 
 static void need(bool holds, const char *what)
@@ -96,6 +97,21 @@ static void hear(void *data, size_t size)
 
 /* --- objects -------------------------------------------------------------- */
 
+/* The index of the first GID of RoCE v2. On a NIC, index 0 is mostly one of RoCE v1. */
+static uint8_t find_gid(struct ibv_context *ctx, union ibv_gid *gid)
+{
+    struct ibv_gid_entry entry;
+
+    for (uint8_t i = 0; ibv_query_gid_ex(ctx, 1, i, &entry, 0) == 0; i++) {
+        if (entry.gid_type != IBV_GID_TYPE_ROCE_V2)
+            continue;
+        *gid = entry.gid;
+        return i;
+    }
+    need(false, "no GID of RoCE v2");
+    return 0;
+}
+
 static void make_objects(void)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -115,17 +131,28 @@ static void make_objects(void)
     need((rank.qp = ibv_create_qp(rank.pd, &init)) != NULL, "queue pair");
     need(ibv_modify_qp(rank.qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
          "to INIT");
-    need(ibv_query_gid(rank.ctx, 1, 0, &rank.mine.gid) == 0, "GID");
+    rank.gid_index = find_gid(rank.ctx, &rank.mine.gid);
     rank.mine.qpn = rank.qp->qp_num;
+}
+
+/* In the reverse order: an object that another one uses can't be destroyed. */
+static void destroy_objects(void)
+{
+    need(ibv_destroy_qp(rank.qp) == 0 && (!rank.mw || ibv_dealloc_mw(rank.mw) == 0), "destroy the queue pair");
+    need(ibv_destroy_cq(rank.cq) == 0 && ibv_dereg_mr(rank.mr) == 0 && ibv_dealloc_pd(rank.pd) == 0 &&
+             ibv_close_device(rank.ctx) == 0,
+         "close the device");
+    free(rank.matrix);
 }
 
 static void connect_qp(void)
 {
-    struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
-                              .path_mtu = IBV_MTU_1024,
-                              .rq_psn = PSN,
-                              .min_rnr_timer = 1,
-                              .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.hop_limit = 64}}};
+    struct ibv_qp_attr rtr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = IBV_MTU_1024,
+        .rq_psn = PSN,
+        .min_rnr_timer = 1,
+        .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = rank.gid_index, .hop_limit = 64}}};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .sq_psn = PSN};
 
     tell(&rank.mine, sizeof(rank.mine));
@@ -214,7 +241,7 @@ static int receive_columns(void)
     if (!is_transposed())
         return 1;
     printf("rank 1: all %u x %u cells are right, and the gaps untouched\n", n, n);
-    return 0; /* the end of the process frees all objects */
+    return 0;
 }
 
 /* --- rank 0: its rows ----------------------------------------------------- */
@@ -264,7 +291,9 @@ static int run_rank(unsigned number, int sockets[2])
     close(sockets[!number]);
     setenv("PUMICE_HOST", number == 1 && hosts && atoi(hosts) > 1 ? "1" : "0", 1);
     make_objects();
-    return number == 0 ? send_rows() : receive_columns();
+    int code = number == 0 ? send_rows() : receive_columns();
+    destroy_objects();
+    return code;
 }
 
 int main(int argc, char **argv)

@@ -52,6 +52,7 @@ static struct job {
     struct ibv_mr *mr;
     uint8_t *mem; /* DEPTH slots to receive, and one slot to send for each message under way */
     struct conn_info info, infos[MAX_ALL];
+    uint8_t gid_index;
 } job;
 
 static void need(bool holds, const char *what)
@@ -153,6 +154,21 @@ static void open_domain(void)
     close(fd);
 }
 
+/* The index of the first GID of RoCE v2. On a NIC, index 0 is mostly one of RoCE v1. */
+static uint8_t find_gid(struct ibv_context *ctx, union ibv_gid *gid)
+{
+    struct ibv_gid_entry entry;
+
+    for (uint8_t i = 0; ibv_query_gid_ex(ctx, 1, i, &entry, 0) == 0; i++) {
+        if (entry.gid_type != IBV_GID_TYPE_ROCE_V2)
+            continue;
+        *gid = entry.gid;
+        return i;
+    }
+    need(false, "no GID of RoCE v2");
+    return 0;
+}
+
 static void make_objects(void)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -169,7 +185,7 @@ static void make_objects(void)
     need((job.mr = ibv_reg_mr(job.pd, job.mem, (DEPTH + MESSAGES) * SIZE, IBV_ACCESS_LOCAL_WRITE)) != NULL, "memory");
     need((job.send_cq = ibv_create_cq(job.ctx, MESSAGES, NULL, NULL, 0)) != NULL, "completion queue");
     need((job.recv_cq = ibv_create_cq(job.ctx, DEPTH, NULL, NULL, 0)) != NULL, "completion queue");
-    need(ibv_query_gid(job.ctx, 1, 0, &job.info.gid) == 0, "GID");
+    job.gid_index = find_gid(job.ctx, &job.info.gid);
     if (xrc) {
         open_domain();
         init.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
@@ -204,6 +220,22 @@ static void make_qps(void)
     }
 }
 
+/* In the reverse order: an object that another one uses can't be destroyed. The jobs of a host share its domain, and each closes
+ * its own handle. */
+static void destroy_objects(void)
+{
+    for (unsigned i = 0; i < all(); i++) {
+        need(!job.sender[i] || ibv_destroy_qp(job.sender[i]) == 0, "destroy queue pair");
+        need(!job.receiver[i] || ibv_destroy_qp(job.receiver[i]) == 0, "destroy receiving queue pair");
+    }
+    need(ibv_destroy_srq(job.srq) == 0 && ibv_destroy_cq(job.send_cq) == 0 && ibv_destroy_cq(job.recv_cq) == 0,
+         "destroy queues");
+    need(!job.xrcd || ibv_close_xrcd(job.xrcd) == 0, "close XRC domain");
+    need(ibv_dereg_mr(job.mr) == 0 && ibv_dealloc_pd(job.pd) == 0 && ibv_close_device(job.ctx) == 0,
+         "close the device");
+    free(job.mem);
+}
+
 /* --- connecting ----------------------------------------------------------- */
 
 static void connect_qp(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t peer)
@@ -213,7 +245,9 @@ static void connect_qp(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t pee
                               .dest_qp_num = peer,
                               .rq_psn = PSN,
                               .min_rnr_timer = 1,
-                              .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .hop_limit = 64}}};
+                              .ah_attr = {.is_global = 1,
+                                          .port_num = 1,
+                                          .grh = {.dgid = *gid, .sgid_index = job.gid_index, .hop_limit = 64}}};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .sq_psn = PSN};
     bool sends = qp->qp_type != IBV_QPT_XRC_RECV, receives = qp->qp_type != IBV_QPT_XRC_SEND;
 
@@ -336,7 +370,8 @@ static int run_job(unsigned number)
     barrier("connected");
     talk();
     barrier("done");
-    return 0; /* the end of the process frees all objects */
+    destroy_objects();
+    return 0;
 }
 
 /* --- both ways ------------------------------------------------------------ */

@@ -166,10 +166,19 @@ static void make_links(struct device *d)
 
 /* --- connecting ----------------------------------------------------------- */
 
-static unsigned gid_index(void)
+/* That of the user, or the first one of RoCE v2. On a NIC, index 0 is mostly one of RoCE v1. */
+static unsigned gid_index(const struct device *d)
 {
     const char *index = getenv("TAGMPI_GID_INDEX");
-    return index ? (unsigned)atoi(index) : 0;
+    struct ibv_gid_entry entry;
+
+    if (index)
+        return (unsigned)atoi(index);
+    for (unsigned i = 0; ibv_query_gid_ex(d->context, PORT, i, &entry, 0) == 0; i++) {
+        if (entry.gid_type == IBV_GID_TYPE_ROCE_V2)
+            return i;
+    }
+    return 0; /* InfiniBand */
 }
 
 /* The first PSN of a queue pair. Any number is right if both ends know it. Numbers that are far apart, as here, help
@@ -195,7 +204,7 @@ static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct c
         .ah_attr = {.is_global = 1,
                     .dlid = theirs->lid,
                     .port_num = PORT,
-                    .grh = {.dgid = theirs->gid, .sgid_index = (uint8_t)gid_index(), .hop_limit = 64}}};
+                    .grh = {.dgid = theirs->gid, .sgid_index = (uint8_t)gid_index(d), .hop_limit = 64}}};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
                               .sq_psn = first_psn(qp->qp_num),
                               .timeout = 18, /* one second: the peer's machine may be busy */
@@ -224,7 +233,7 @@ static void connect_all(struct device *d, const struct boot *b, const struct ibv
     int reads = attr->max_qp_rd_atom < attr->max_qp_init_rd_atom ? attr->max_qp_rd_atom : attr->max_qp_init_rd_atom;
 
     need(d, ibv_query_port(d->context, PORT, &port) == 0, "port");
-    need(d, ibv_query_gid(d->context, PORT, (int)gid_index(), &mine.gid) == 0, "GID");
+    need(d, ibv_query_gid(d->context, PORT, (int)gid_index(d), &mine.gid) == 0, "GID");
     mine.lid = port.lid;
     mine.mtu = (uint8_t)port.active_mtu;
     mine.reads = (uint8_t)(reads < MAX_READS ? reads : MAX_READS);

@@ -49,8 +49,8 @@ struct tagmpi_counts {
 };
 
 /* Opens the first device and connects all ranks. All ranks call it with the same offload. TAGMPI_DEVICE names
- * another device, TAGMPI_GID_INDEX another GID than 0. offload: the device matches; ends the process if the device
- * cannot. The result is valid until tagmpi_close. b must stay until then. */
+ * another device, TAGMPI_GID_INDEX another GID than the first one of RoCE v2. offload: the device matches; ends the
+ * process if the device cannot. The result is valid until tagmpi_close. b must stay until then. */
 struct tagmpi *tagmpi_open(const struct boot *b, bool offload);
 
 /* Closes everything and frees t. All ranks call it when all their requests are done. */

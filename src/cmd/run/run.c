@@ -106,7 +106,7 @@ static const struct argp_option options[] = {
     {"record", KEY_RECORD, "DIR", 0, "Write down which packets the faults strike, for pumice replay", 2},
     {"replay", KEY_REPLAY, "DIR", 0, "Strike the packets that this recording names, and no others", 2},
     {"check", KEY_CHECK, "RULE,...", OPTION_ARG_OPTIONAL,
-     "Check how the programs use verbs, and tell their mistakes at the end; without RULE, by all rules", 2},
+     "Check how the programs use verbs, and tell their mistakes at the end; without RULE, by all rules but touch", 2},
     {"check-report", KEY_CHECK_REPORT, "FILE", 0, "Write the findings to FILE: .json, .sarif, or .xml (JUnit)", 2},
     {"check-fail", KEY_CHECK_FAIL, NULL, 0, "With findings, the exit code is 124, unless COMMAND fails itself", 2},
     {"loopback", KEY_LOOPBACK, "engine|wire", 0,

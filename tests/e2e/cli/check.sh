@@ -141,6 +141,17 @@ is "rules of the example" "$(grep -oE '^  [a-z-]+: ' <<<"$out" | sort -u | wc -l
 hasnt "places of the example" "$out" "no debug information"
 is "it ends well" "$("$pumice" run --check "$BUILD/examples/bugs" 2>/dev/null)" "all messages arrived"
 
+# The other examples are right.
+while read -r hosts program; do
+    # shellcheck disable=SC2086
+    is "examples/$program" "$(check --hosts "$hosts" --check "$BUILD/examples/"$program)" "pumice: check: no findings"
+done <<END
+2 tag_matching
+2 transpose
+3 xrc_scale --hosts 3 --jobs 2
+2 tagmpi/halo --ranks 2 --n 100
+END
+
 # Programs for which a call fails, whose memory is gone, that look at errno, whose threads are cancelled,
 # or that use libpumice.so: as without the checker.
 for program in completion/test_cq memory/test_unmapped memory/test_hugepage life/test_cancel objects/test_state memory/test_mr_ex shim/test_libc_next layout/test_layout_uses; do
