@@ -16,11 +16,13 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <infiniband/verbs.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -178,7 +180,7 @@ static void make_objects(void)
         .srq_type = IBV_SRQT_BASIC,
     };
 
-    need(list && list[0] && (job.ctx = ibv_open_device(list[0])) != NULL, "no device (run it by pumice run)");
+    need(list && list[0] && (job.ctx = ibv_open_device(list[0])) != NULL, "no device (run it by pumice run --hosts N)");
     ibv_free_device_list(list);
     job.mem = aligned_alloc(4096, ((DEPTH + MESSAGES) * SIZE + 4095) & ~4095ul);
     need(job.mem && (job.pd = ibv_alloc_pd(job.ctx)) != NULL, "protection domain");
@@ -384,11 +386,15 @@ static unsigned run_all(bool with_xrc)
 
     xrc = with_xrc;
     fflush(stdout); /* otherwise each job would print it again */
+    pid_t self = getpid();
     for (unsigned i = 0; i < all(); i++) {
         pid_t pid = fork();
         need(pid >= 0, "fork");
-        if (pid == 0)
-            exit(run_job(i));
+        if (pid == 0) {
+            /* If one job fails, this program ends. Then the others would wait for that job forever. */
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            exit(getppid() == self ? run_job(i) : 1);
+        }
     }
     for (unsigned i = 0; i < all(); i++) {
         need(wait(&status) > 0 && status == 0, "a job failed");
