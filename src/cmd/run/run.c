@@ -312,6 +312,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (o->lab.ipv6 && o->lab.addresses)
             argp_error(state, "--ipv6 chooses the addresses itself: give either --ipv6 or --addresses");
+        if (o->capture_lost && !o->capture)
+            argp_error(state, "--capture-lost needs --capture FILE");
         if (!check_options_right(&o->check))
             exit(EXIT_OWN);
         break;
@@ -570,9 +572,7 @@ int cmd_run(int argc, char **argv)
     for (unsigned i = 0; i < o.lab.hosts; i++)
         o.lab.decisions_fd[i] = record_fd(&o.recording, i);
     check_daemons(&o.check);
-    if (o.net && !(o.lab.net = net_file_read(o.net)))
-        return EXIT_OWN;
-    if (o.net && record_text(&o.recording, "net", o.lab.net) != 0)
+    if (o.net && (!(o.lab.net = net_file_read(o.net)) || record_text(&o.recording, "net", o.lab.net) != 0))
         return EXIT_OWN;
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;

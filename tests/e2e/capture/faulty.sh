@@ -48,6 +48,9 @@ said=$(sed -n 's/.*faults have lost \([0-9]*\) packets.*/\1/p' "$dir/lint")
 [ "$(count 'frame.comment contains "fault: lost" && frame.interface_id >= 2' lost)" = "$lost" ] || fail "not at an interface of their own"
 [ "$(count 'frame.interface_id >= 2' lost)" = "$lost" ] || fail "other packets at the interface of the lost ones"
 
+out=$("$pumice" run --capture-lost true 2>&1)
+is "--capture-lost without --capture" "$? $(head -n 1 <<<"$out")" "125 pumice run: --capture-lost needs --capture FILE"
+
 run dup=4%,reorder=4%,corrupt=4%,ce=4% mixed
 for what in "sent twice" late damaged "marked with CE"; do
     [ "$(count "frame.comment matches \"struck by a fault: .*$what\"" mixed)" -gt 0 ] || fail "no packet is '$what'"
