@@ -141,6 +141,7 @@ fault FLUSH_LOST requester/retire.c 'complete(qp, req_wqe(r, r->sq.head), status
 fault NAK_TIMER requester/retry.c 'uint64_t d = r->timer_at' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->timer_at'
 fault PROBE_TIMER requester/retry.h 'r->progress_at = r->timer_at = now;' 'r->progress_at = now;' slow
 fault KARN requester/retry.h 'if (qp->peer->congestion.sampled_at > r->fired_at)' '' slow
+fault BACKOFF requester/retry.h 'if (!in_vain && now - r->fired_at < congestion_rto(&qp->peer->congestion))' 'if (false)' case
 fault SINGLE requester/window.c 'req_is_unanswered(r) ? 1 : ' '' slow
 fault TRUST requester/retry.h 'r->trusted < (rtt ? TRUSTED_MOST : TRUSTED_MOST_UNKNOWN) && ++r->trusted' 'true' case
 fault CWND_FLOOR path/congestion.c 'least = CWND_LEAST_PKTS * packet;' 'least = 147456;' slow

@@ -9,8 +9,8 @@
  * The probe finds losses that no NAK reports. It comes long before the QP's timeout, which is often seconds long. The
  * wait for it starts with the first packet in flight, and again with each progress, so a path that is slow but moves
  * gets no probes. Each probe doubles the next wait. It stays doubled until a new round trip is known (RFC 6298). But packets
- * that were sent again show none (Karn's rule), and after an outage there may be thousands of them. So each answer that comes
- * soon after a timer halves the wait again.
+ * that were sent again show none (Karn's rule), and after an outage there may be thousands of them. So an answer that comes
+ * soon after a timer has fired ends it, too.
  *
  * While nothing of the QP is in flight, because it has gone back and waits for its turn, no timer runs. */
 #ifndef PUMICE_DAEMON_CORE_REQUESTER_RETRY_H
@@ -62,10 +62,12 @@ static inline bool retry_progress(struct qp *qp, bool beyond, uint64_t now)
     if (r->una_psn == r->sent_psn || (!unanswered && qp->peer->congestion.rtt_min))
         r->trusted = 0;
     r->progress_at = r->timer_at = now;
+    if (r->backoff == 0)
+        return in_vain;
     if (qp->peer->congestion.sampled_at > r->fired_at)
         r->backoff = 0;
-    else if (r->backoff && !in_vain && now - r->fired_at < congestion_rto(&qp->peer->congestion))
-        r->backoff--;
+    if (!in_vain && now - r->fired_at < congestion_rto(&qp->peer->congestion))
+        r->backoff = 0;
     return in_vain;
 }
 

@@ -90,6 +90,16 @@ Test(congestion, silence_leaves_two_packets)
     cr_assert_eq(c.cwnd, CWND_LEAST_PKTS * PACKET);
 }
 
+Test(congestion, further_timeouts_of_an_outage_leave_the_end_of_slow_start)
+{
+    rounds(50, 20);
+    congestion_timeout(&c, &cfg, MOST, PACKET, now += 1000 * US);
+    uint64_t first = c.ssthresh;
+    congestion_timeout(&c, &cfg, MOST, PACKET, now += 2000 * US);
+    cr_assert_eq(c.ssthresh, first, "%lu bytes", (unsigned long)c.ssthresh);
+    cr_assert_gt(first, CWND_LEAST_PKTS * PACKET);
+}
+
 Test(congestion, a_late_answer_restores_the_window)
 {
     rounds(50, 20);
