@@ -293,11 +293,6 @@ fault HELD_EARLY responder/receive.c 'if (ahead > 0)
         if (ahead == 0)' 'reorder_drop_first(&qp->e->reorder, &r->held);
         if (ahead >= 0)'
 fault HELD_REUSE base/reorder.c 'list_append(&pool->spent, l);' 'list_prepend(&pool->unused, l); pool->free++;'
-fault RESP_EARLY requester/ack.c 'if (ahead > 0)
-            return;
-        reorder_drop_first(&qp->e->reorder, &r->held);
-        if (ahead == 0)' 'reorder_drop_first(&qp->e->reorder, &r->held);
-        if (ahead >= 0)'
 fault SACK_ASK path/peer_sacks.c 'return p->features.sacks;' 'return true;'
 fault SACK_GAP selective/held_requests.c 's->end = h->end;' 's->end = psn_add(h->p.psn, 1); if (psn_diff(h->end, s->end) > 0) s->end = h->end + 1;'
 fault SACK_ALONE selective/scoreboard.c 'm->due = all || !m->repeated || was_lost_again(b, m, s);' 'm->due = all || !m->repeated; (void)was_lost_again;' case

@@ -85,7 +85,6 @@ void qp_traffic_begin(struct qp *qp)
     qp->awake = true;
     lay_out_queues(qp);
     list_init(&qp->resp->held.packets);
-    list_init(&qp->req->held.packets);
     list_init(&qp->req->rndv);
     qp->resp->pd = qp->pd;
     qp->resp->srqn = qp->srqn;
@@ -125,7 +124,6 @@ void qp_start_requester(struct qp *qp)
     r->flush_end = r->sq.head;
     r->inflight = 0;
     scoreboard_clear(&r->board);
-    reorder_clear(&qp->e->reorder, &r->held);
     r->board.probed_at = 0;
     r->sacked = false;
     r->rd_head = r->rd_count = 0;

@@ -6,7 +6,6 @@
 
 #include "daemon/core/base/list.h"
 #include "daemon/core/base/psn.h"
-#include "daemon/core/base/reorder.h"
 #include "daemon/core/base/types.h"
 #include "daemon/core/base/wqe_queue.h"
 #include "wire/pumice/sack.h"
@@ -113,7 +112,7 @@ struct req_credits {
     uint64_t wait_until; /* end of the wait for a credit, ns; 0: the QP does not wait, or something is in flight */
 };
 
-/* A gap that the responder has reported by a SACK, or that the responses have: packets [start, end) are missing. */
+/* A gap that the responder has reported by a SACK: packets [start, end) are missing. */
 struct missing_range {
     uint32_t start, end; /* PSNs */
     uint32_t next; /* the next packet of it to be sent again, as long as `due` */
@@ -121,14 +120,12 @@ struct missing_range {
     uint32_t order; /* of its first packet, see scoreboard.order */
     bool due; /* it is to be sent again */
     bool repeated; /* it was sent again: mark and order are valid */
-    bool responses; /* the responses are missing. The requests were carried out */
 };
 /* The requester notes here which packets the responder has received behind the first missing one. The packets in
  * [range[0].start, end) that are in no range have arrived. count 0: nothing is known. end is not beyond next_psn. */
 struct scoreboard {
     uint32_t count;
     uint32_t end; /* PSN */
-    uint32_t responses_end; /* the responses before this PSN that are in no range have arrived */
     uint64_t arrived; /* cost of the packets that have arrived … */
     uint64_t lost; /* … and of those that are due: both are not part of requester.inflight */
     uint32_t order; /* counts the PSNs that were sent again, in the order in which they were sent */
@@ -156,7 +153,6 @@ struct requester {
     bool sacked; /* a SACK has come: the responder keeps what comes behind a gap */
     uint64_t inflight; /* cost of the packets [una_psn, next_psn), without board.arrived and board.lost */
     struct scoreboard board; /* going back forgets it; the next SACK brings it back */
-    struct reorder_queue held; /* responses that came before a missing one */
 
     struct rd_credit *rd; /* ring of ENGINE_MAX_RD_ATOMIC */
     uint32_t rd_head, rd_count;

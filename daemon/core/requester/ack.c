@@ -5,7 +5,6 @@
 
 #include "daemon/core/base/rx_meta.h"
 #include "daemon/core/memory/sge_iter.h"
-#include "daemon/core/path/peer_sacks.h"
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/requester/credits.h"
@@ -154,7 +153,7 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
         if (r->una_psn == psn_add(p->psn, 1) && req_credits_received(qp, p))
             qp_schedule(qp);
         /* An ACK beyond a READ or atomic without its response: the response was lost (IBA 9.7.5.1.3). */
-        if (psn_diff(p->psn, r->una_psn) >= 0 && r->una != r->unsent && r->held.count == 0)
+        if (psn_diff(p->psn, r->una_psn) >= 0 && r->una != r->unsent)
             req_lost_response(qp, now);
         break;
     }
@@ -192,30 +191,14 @@ static void answered(struct qp *qp, const struct send_wqe *w, uint32_t off, uint
     progressed(qp, released, now);
 }
 
-/* A response came before an earlier one. True: it is kept. If it shows a gap, the rest of that READ request is asked for
- * again. While the requester goes back, it asks for all responses again, and what it has asked for may still come. */
-static bool hold_response(struct qp *qp, const struct pkt *p, uint64_t now)
+static void response_received(struct qp *qp, const struct pkt *p, bool atomic, uint64_t now)
 {
     struct requester *r = qp->req;
-    if (!peer_takes_sacks(&qp->e->flows, qp->peer, &qp->attr.av, qp->e->rx_like_pumice, now))
-        return false;
-    enum reorder_result result = reorder_hold(&qp->e->reorder, &r->held, p, 1, r->una_psn);
-    if (result == REORDER_NO_ROOM)
-        return false;
-    uint8_t operation = p->opcode & OP_OPERATION_MASK;
-    bool last = operation != OP_READ_RESP_FIRST && operation != OP_READ_RESP_MIDDLE;
-    bool went_back =
-        r->next_psn != r->sent_psn || (r->rewound_at && now - r->rewound_at < 2 * (uint64_t)qp->peer->congestion.srtt);
-    if ((last || result != REORDER_HELD) && !went_back)
-        selective_responses(qp, now);
-    return true;
-}
-
-/* The response that completes the oldest packet. */
-static void take_response(struct qp *qp, const struct pkt *p, uint64_t now)
-{
-    struct requester *r = qp->req;
-    bool atomic = (p->opcode & OP_OPERATION_MASK) == OP_ATOMIC_ACK;
+    advance(qp, p->psn, now);
+    if (r->una_psn != p->psn) { /* an earlier response is missing */
+        req_lost_response(qp, now);
+        return;
+    }
     const struct send_wqe *w = r->una != r->unsent ? req_wqe(r, r->una) : NULL;
     if (!w || !wqe_is_answered(w) || atomic != wqe_is_atomic(w)) {
         bad_response(qp, p);
@@ -249,36 +232,6 @@ static void take_response(struct qp *qp, const struct pkt *p, uint64_t now)
     if (op_table[p->opcode].headers & OP_HAS_AETH && req_credits_received(qp, p))
         qp_schedule(qp);
     answered(qp, w, off, now);
-}
-
-/* The oldest response has come: takes in those that were held behind it. */
-static void take_held(struct qp *qp, uint64_t now)
-{
-    struct requester *r = qp->req;
-    while (r->held.count && !r->fail_status && (qp->attr.state == QPS_RTS || qp->attr.state == QPS_SQD)) {
-        const struct pkt *p = &reorder_first(&r->held)->p;
-        if (psn_diff(p->psn, r->una_psn) >= 0)
-            advance(qp, p->psn, now);
-        int32_t ahead = psn_diff(p->psn, r->una_psn);
-        if (ahead > 0)
-            return;
-        reorder_drop_first(&qp->e->reorder, &r->held);
-        if (ahead == 0)
-            take_response(qp, p, now);
-    }
-}
-
-static void response_received(struct qp *qp, const struct pkt *p, uint64_t now)
-{
-    struct requester *r = qp->req;
-    advance(qp, p->psn, now);
-    if (r->una_psn == p->psn) {
-        take_response(qp, p, now);
-        if (__builtin_expect(r->held.count, 0))
-            take_held(qp, now);
-    } else if (!hold_response(qp, p, now)) {
-        req_lost_response(qp, now);
-    }
 }
 
 /* Is the SACK from the QP that the requester is connected to? */
@@ -337,5 +290,5 @@ void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     if (operation == OP_ACK)
         ack_received(qp, p, now);
     else
-        response_received(qp, p, now);
+        response_received(qp, p, operation == OP_ATOMIC_ACK, now);
 }

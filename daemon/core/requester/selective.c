@@ -4,7 +4,6 @@
 #include "daemon/core/base/min.h"
 #include "daemon/core/requester/rtt.h"
 #include "daemon/core/requester/window.h"
-#include "daemon/core/selective/held_responses.h"
 #include "daemon/core/selective/scoreboard.h"
 #include "wire/pumice/sack.h"
 
@@ -25,15 +24,14 @@ static void take_sample(struct qp *qp, uint64_t now)
     }
 }
 
-/* Takes in gaps, the first `responses` of which are of responses. */
-static void report(struct qp *qp, const struct sack *s, uint32_t responses, uint64_t now)
+void selective_report(struct qp *qp, const struct sack *s, uint64_t now)
 {
     struct requester *r = qp->req;
     struct scoreboard *b = &r->board;
     struct congestion *c = &qp->peer->congestion;
     uint64_t arrived = b->arrived, inflight = qp->peer->inflight;
-    uint32_t end = r->held.count ? list_entry(r->held.packets.prev, struct held_packet, link)->end : r->una_psn;
-    bool lost = scoreboard_update(qp, s, responses, end);
+    bool lost = scoreboard_update(qp, s);
+    qp->peer->reports = true;
     take_sample(qp, now);
     if (b->arrived > arrived)
         congestion_progress(c, &qp->e->cfg, peer_window_capacity(qp->peer), b->arrived - arrived, inflight,
@@ -49,34 +47,16 @@ static void report(struct qp *qp, const struct sack *s, uint32_t responses, uint
     qp_schedule(qp);
 }
 
-void selective_report(struct qp *qp, const struct sack *s, uint64_t now)
-{
-    struct sack all;
-    uint32_t responses;
-    qp->peer->reports = true;
-    if (qp->req->held.count == 0)
-        report(qp, s, 0, now);
-    else if (held_responses_and_sack(qp, s, &all, &responses))
-        report(qp, &all, responses, now);
-}
-
-void selective_responses(struct qp *qp, uint64_t now)
-{
-    struct sack all;
-    uint32_t responses = held_responses_and_board(qp, &all);
-    report(qp, &all, responses, now);
-}
-
 /* --- sending missing packets again ------------------------------------------------------------ */
 
-/* The PSNs that one transmission from `next` on covers: the rest of a request and of the range, a READ request with all its
- * responses, or one for the rest of them from a missing one on. */
+/* The PSNs that one transmission from `next` on covers: the rest of a request and of the range, or a READ request with
+ * all its responses. */
 static uint32_t run_length(const struct send_wqe *w, const struct missing_range *m, uint32_t *off)
 {
     uint32_t left = (uint32_t)psn_diff(m->end, m->next);
     if (!wqe_is_read(w))
         return min32(w->npkts - *off, left);
-    if (!m->responses && *off >= w->chunk_base) /* a READ request is sent again as a whole */
+    if (*off >= w->chunk_base) /* a READ request is sent again as a whole */
         *off -= (*off - w->chunk_base) % w->chunk;
     return req_chunk_left(w, *off);
 }
@@ -92,10 +72,6 @@ static bool send_range(struct burst *s, struct send_place *at, struct missing_ra
     }
     struct send_wqe *w = req_wqe(r, at->index);
     uint32_t off = wqe_offset(w, m->next), n = run_length(w, m, &off);
-    if (m->responses && !wqe_is_answered(w)) { /* the responses behind it acknowledge it */
-        scoreboard_sent(qp, m, psn_add(m->next, n));
-        return true;
-    }
     *result = TX_MORE;
     if (burst_is_spent(s) || s->resends == 0)
         return false;
@@ -134,18 +110,13 @@ bool selective_send(struct burst *s, enum tx_result *result)
     if (r->rnr_until || r->fail_status || req_is_flushing(r))
         return true;
     r->cause = RETRANS_SELECTIVE;
-    uint32_t asked = r->una_psn; /* the responses before this PSN are asked for again */
     for (uint32_t i = 0; i < b->count; i++) {
         struct missing_range *m = &b->range[i];
-        if (m->due && m->responses && psn_diff(asked, m->next) > 0)
-            scoreboard_sent(s->qp, m, psn_diff(asked, m->end) < 0 ? asked : m->end);
         if (psn_diff(r->una_psn, m->next) > 0)
             m->next = r->una_psn;
         while (m->due && psn_diff(m->end, m->next) > 0)
             if (!send_range(s, &at, m, result))
                 return false;
-        if (m->due && m->responses)
-            asked = m->next;
         if (!m->due)
             continue;
         m->due = false; /* nothing of it counts as lost any more */

@@ -10,8 +10,6 @@
 
 /* Takes in a valid SACK, after una_psn was moved to its expected PSN as far as possible. */
 void selective_report(struct qp *qp, const struct sack *s, uint64_t now);
-/* Takes in the gaps before and between the responses that are held. At least one is. */
-void selective_responses(struct qp *qp, uint64_t now);
 /* Plans the missing packets that are due. False: the turn is over, with this result. */
 bool selective_send(struct burst *s, enum tx_result *result);
 

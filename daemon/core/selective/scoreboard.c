@@ -47,12 +47,7 @@ static void sum_up(struct qp *qp)
         uint32_t next = i + 1 < b->count ? b->range[i + 1].start : b->end;
         if (m->due)
             b->lost += span_cost(qp, &at, m->next, m->end, false);
-        uint32_t from = m->end;
-        if (m->responses) {
-            from = psn_diff(next, b->responses_end) < 0 ? next : b->responses_end;
-            b->arrived += span_cost(qp, &at, m->end, from, false);
-        }
-        b->arrived += span_cost(qp, &at, from, next, true);
+        b->arrived += span_cost(qp, &at, m->end, next, true);
     }
 }
 
@@ -112,11 +107,10 @@ uint64_t scoreboard_progress(struct qp *qp, uint64_t cost)
 }
 
 /* The report about a range that the scoreboard has already: a part of it, as a rule. NULL: the range is new. */
-static const struct missing_range *known_range(const struct scoreboard *b, const struct sack_gap *g, bool responses)
+static const struct missing_range *known_range(const struct scoreboard *b, const struct sack_gap *g)
 {
     for (uint32_t i = 0; i < b->count; i++)
-        if (b->range[i].responses == responses && psn_diff(g->start, b->range[i].end) < 0 &&
-            psn_diff(g->end, b->range[i].start) > 0)
+        if (psn_diff(g->start, b->range[i].end) < 0 && psn_diff(g->end, b->range[i].start) > 0)
             return &b->range[i];
     return NULL;
 }
@@ -147,9 +141,9 @@ static bool probe_answered(struct requester *r, const struct sack *s)
     return true;
 }
 
-/* Replaces the scoreboard by that of the report. The first `responses` gaps are of responses. True: packets were lost.
- * Those for which the responder had no room were not, but have to be sent again, too. */
-static bool replace(struct requester *r, const struct sack *s, uint32_t responses)
+/* Replaces the scoreboard by that of the report. True: packets were lost. Those for which the responder had no room were
+ * not, but have to be sent again, too. */
+static bool replace(struct requester *r, const struct sack *s)
 {
     struct scoreboard *b = &r->board;
     struct missing_range range[SACK_GAPS_MOST];
@@ -157,9 +151,9 @@ static bool replace(struct requester *r, const struct sack *s, uint32_t response
     for (uint32_t i = 0; i < b->count; i++)
         compare(b, &b->range[i], s);
     for (uint32_t i = 0; i < s->gaps; i++) {
-        const struct missing_range *known = known_range(b, &s->gap[i], i < responses);
+        const struct missing_range *known = known_range(b, &s->gap[i]);
         struct missing_range *m = &range[i];
-        *m = (struct missing_range){.start = s->gap[i].start, .end = s->gap[i].end, .responses = i < responses};
+        *m = (struct missing_range){.start = s->gap[i].start, .end = s->gap[i].end};
         if (known && known->repeated) {
             m->repeated = true;
             m->mark = known->mark;
@@ -181,11 +175,10 @@ static bool replace(struct requester *r, const struct sack *s, uint32_t response
     return lost;
 }
 
-bool scoreboard_update(struct qp *qp, const struct sack *s, uint32_t responses, uint32_t responses_end)
+bool scoreboard_update(struct qp *qp, const struct sack *s)
 {
     uint64_t before = not_in_flight(&qp->req->board);
-    bool lost = replace(qp->req, s, responses);
-    qp->req->board.responses_end = responses_end;
+    bool lost = replace(qp->req, s);
     recount(qp, before);
     return lost;
 }

@@ -17,10 +17,9 @@ struct send_place {
 /* Moves to the request of psn, which is not before the place. False: it belongs to no request that was sent. */
 bool send_place_seek(const struct requester *r, struct send_place *at, uint32_t psn);
 
-/* Replaces the scoreboard by what a valid SACK says. Its expected PSN is not before una_psn. The first `responses` gaps are
- * of responses, and all responses between them and up to responses_end have arrived. True: packets were lost. If board.due
- * is set, packets are to be sent again. */
-bool scoreboard_update(struct qp *qp, const struct sack *s, uint32_t responses, uint32_t responses_end);
+/* Replaces the scoreboard by what a valid SACK says. Its expected PSN is not before una_psn. True: packets were
+ * lost. If board.due is set, packets are to be sent again. */
+bool scoreboard_update(struct qp *qp, const struct sack *s);
 /* Has a packet arrived? The scoreboard is not empty. */
 bool scoreboard_has(const struct scoreboard *b, uint32_t psn);
 /* una_psn has moved over packets of this cost. Returns the cost of those that had not left the windows before. */

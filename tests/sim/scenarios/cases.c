@@ -149,13 +149,6 @@ const struct sim_case sim_cases[] = {
      .seed = 1040, .repeat = 8, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 1000000}}, .mtu_code = 3, .window_pkts = 4096, .peer_window = 4 << 20, .reorder_bytes = 1 << 20,
      .timeout = 14, .net = {.delay_ns = 10 * US, .loss = 50, .dup = 20, .reorder = 50, .reorder_ns = 50 * US, .dead_from = 2 * MS, .dead_until = 60 * MS},
      .done_most = 110 * MS},
-    {.name = "selective-read", .about = "a middle response is lost: the rest of its READ is asked for again, not the READ behind it", .selective = 3, .sacks_known = true,
-     .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}, {WR_RDMA_READ, SIGNALED, 300}}, .net = DROP(OP_READ_RESP_MIDDLE, 0, 3, 3), .done_most = 60 * US,
-     .count = {COUNT(sent_pkts, 42, 42), COUNT(selective_retrans, 1, 1), COUNT(duplicate_request, 1, 1), COUNT(fast_retrans, 1, 1)}},
-    {.name = "selective-reads", .about = "responses are lost and come late: nothing takes a timeout", .selective = 3, .sacks_known = true, .repeat = 20,
-     .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_RDMA_WRITE, SIGNALED, 700}, {WR_RDMA_READ, SIGNALED, 300}},
-     .net = {.delay_ns = 10 * US, .loss = 50, .dup = 20, .reorder = 50, .reorder_ns = 10 * US},
-     .count = {COUNT(timeout_retrans, 0, 0), COUNT(selective_retrans, 10, ANY)}},
 
     /* --- receiver not ready ------------------------------------------------------------------------ */
     {.name = "rnr-then-success", .about = "the receive comes after 3 ms; the timer is 0.64 ms",

@@ -13,14 +13,13 @@ static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, cons
     return 0;
 }
 
-static void setup_with(bool assumed)
+static void setup(void)
 {
     static const struct mem_ops ops = {.read = no_read, .write = fix_write, .atomic = fix_atomic};
     struct mr_init mr = {
         .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = 1 << 20, .access = ACCESS_LOCAL_WRITE};
     fix_init(&fix);
     fix.cfg.selective = true;
-    fix.cfg.selective_assumed = assumed;
     fix.cfg.reorder_bytes = 40000;
     free(fix.mem);
     fix.mem = fix_zalloc(engine_size(&fix.cfg));
@@ -29,10 +28,6 @@ static void setup_with(bool assumed)
     qp = fix_qp(&fix);
     fix_bring(qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
     fix.now = 1000000000;
-}
-static void setup(void)
-{
-    setup_with(true);
 }
 static void teardown(void)
 {
@@ -195,75 +190,6 @@ Test(selective_requester, a_read_request_is_sent_again_as_a_whole)
     cr_expect(p.opcode == OP_READ_REQUEST && p.reth.length == 3 * 256);
     cr_expect_eq(info().inflight_bytes, 3 * 512);
 }
-
-/* --- responses --------------------------------------------------------------------------------- */
-
-static void respond(uint8_t opcode, uint32_t psn, uint32_t len)
-{
-    static uint8_t data[256];
-    struct pkt p = {
-        .opcode = opcode, .psn = psn, .payload = data, .payload_len = len, .aeth = {.syndrome = AETH_ACK | 31}};
-    arrive(p);
-}
-
-static void expect_done(unsigned n)
-{
-    while (n--)
-        cr_expect_eq(fix_take(&fix).status, WC_SUCCESS);
-    cr_expect_null(engine_peek_completion(fix.e));
-}
-
-Test(selective_requester, a_missing_response_is_asked_for_again_with_those_behind_it_of_the_same_request)
-{
-    post(WR_RDMA_READ, 6 * 256); /* 200 … 205 */
-    post(WR_RDMA_READ, 256); /* 206 */
-    cr_assert_eq(transmit(), 2);
-    respond(OP_READ_RESP_FIRST, 200, 256);
-    respond(OP_READ_RESP_MIDDLE, 202, 256); /* 201 is missing */
-    EXPECT_SENT(201);
-    struct pkt p = sent(0);
-    cr_expect(p.opcode == OP_READ_REQUEST && p.reth.length == 5 * 256 && p.reth.va == 256);
-    respond(OP_READ_RESP_MIDDLE, 203, 256);
-    EXPECT_NOTHING;
-    respond(OP_READ_RESP_LAST, 205, 256); /* so is 204, which is known to be lost */
-    EXPECT_SENT(204);
-    respond(OP_READ_RESP_ONLY, 206, 256);
-    EXPECT_NOTHING;
-    cr_expect_eq(info().inflight_bytes, 2 * 512, "what has arrived leaves the window");
-    respond(OP_READ_RESP_ONLY, 204, 256);
-    cr_expect_null(engine_peek_completion(fix.e));
-    respond(OP_READ_RESP_ONLY, 201, 256);
-    expect_done(2);
-    cr_expect_eq(info().inflight_bytes, 0);
-    cr_expect_eq(engine_counters(fix.e)->selective_retrans, 2);
-}
-
-Test(selective_requester, writes_between_missing_responses_are_not_sent_again)
-{
-    post(WR_RDMA_READ, 256); /* 200 */
-    post(WR_RDMA_WRITE, 256); /* 201 */
-    post(WR_RDMA_READ, 2 * 256); /* 202, 203 */
-    cr_assert_eq(transmit(), 3);
-    respond(OP_READ_RESP_LAST, 203, 256);
-    EXPECT_SENT(200, 202);
-    respond(OP_READ_RESP_ONLY, 200, 256);
-    respond(OP_READ_RESP_ONLY, 202, 256);
-    expect_done(3);
-}
-
-Test(selective_requester, a_peer_without_reports_is_asked_for_all_responses)
-{
-    fix_fini(&fix);
-    setup_with(false);
-    fix.other_device = true;
-    post(WR_RDMA_READ, 4 * 256); /* 200 … 203 */
-    cr_assert_eq(transmit(), 1);
-    respond(OP_READ_RESP_MIDDLE, 201, 256);
-    EXPECT_SENT(200);
-    cr_expect_eq(sent(0).reth.length, 4 * 256);
-}
-
-/* --- reports that do not fit, and the windows ---------------------------------------------------- */
 
 Test(selective_requester, atomics_and_requests_behind_them)
 {
