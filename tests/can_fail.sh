@@ -186,6 +186,7 @@ fault ASK_EARLY e2e/daemon selective daemon/core/responder/receive.c 'in_sequenc
         bool peer_takes_sacks(struct datagram_flow_table *, struct peer_window *, const struct av *, bool, uint64_t);
         peer_takes_sacks(&qp->e->flows, qp->peer, &qp->attr.av, qp->e->rx_like_pumice, now);
         if (__builtin_expect('
+fault SACK_RTT unit/core/requester test_selective daemon/core/requester/rtt.h 'if (!r->sacked || r->fired_at < r->rtt_start)' 'if (true)'
 fault SACK_NEWEST unit/pcap test_note pcap/sack_text.c 'last_before(s->newest)' 'last_before(s->end)'
 fault NET_RECORDED e2e/cli replay daemon/loop/tx.c 'record(d, made, v->ce, lost);' 'record(d, made, v->ce, false);'
 fault NET_REPLAYED e2e/cli replay daemon/server/device_set.c 'if (d->netem && d->decisions.replays)' 'if (false)'

@@ -298,7 +298,6 @@ fault SACK_GAP selective/held_requests.c 's->end = h->end;' 's->end = psn_add(h-
 fault SACK_ALONE selective/scoreboard.c 'm->due = all || !m->repeated || was_lost_again(b, m, s);' 'm->due = all || !m->repeated; (void)was_lost_again;' case
 fault SACK_AGAIN selective/scoreboard.c 'm->due = all || !m->repeated || was_lost_again(b, m, s);' 'm->due = true; (void)was_lost_again, (void)all;' case
 fault SACK_BACK requester/ack.c 'req_skip(qp, s->end);' 'return true;' case
-fault SACK_RTT requester/rtt.h 'if (!r->sacked || r->fired_at < r->rtt_start)' 'if (true)' case
 fault LAYOUT_ITEM memory/layout.c 'c->byte = p.in % e->length;' 'c->byte = 0;'
 fault LAYOUT_TURN memory/layout.c 'p->round = off / l->round_bytes;' 'p->round = 0;'
 fault LAYOUT_INNER memory/sge_iter.c 'layout_walk_push(&s->walk, &k->shape->layout, p.addr, p.len)' 'layout_walk_push(&s->walk, &k->shape->layout, 0, p.len)'

@@ -138,6 +138,26 @@ Test(selective_requester, the_tail_probe_finds_a_packet_that_is_lost_again)
     EXPECT_NOTHING;
 }
 
+/* The report behind 202 was lost. That of the probe says more of the wait for the probe than of the path. */
+Test(selective_requester, an_answer_after_a_timer_shows_no_round_trip)
+{
+    post(WR_RDMA_WRITE, 256); /* 200 */
+    cr_assert_eq(transmit(), 1);
+    fix.now += 20000;
+    ack(200);
+    uint64_t srtt = info().srtt_ns;
+    cr_assert_eq(srtt, 20000);
+    post(WR_RDMA_WRITE, 2 * 256); /* 201, and 202, whose round trip is measured */
+    post(WR_RDMA_WRITE, 2 * 256);
+    cr_assert_eq(transmit(), 4);
+    fix.now += 5000000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_SENT(204);
+    fix.now += 20000;
+    REPORT(201, 205, 201, 202);
+    cr_expect_eq(info().srtt_ns, srtt, "%lu ns", (unsigned long)info().srtt_ns);
+}
+
 Test(selective_requester, a_later_retransmission_shows_that_an_earlier_one_is_lost)
 {
     post(WR_RDMA_WRITE, 10 * 256); /* 200 … 209 */
