@@ -17,8 +17,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_TAGS = 16, BUFFERS = 8, BUFFER = 64, SPACE = 65536, PSN = 77, LARGE = 5000 };
-enum { BUFFER_AT = 0, ENTRY_AT = 1024, INBOX_AT = 1024, DATA_AT = 2048 }; /* offsets in a host's memory */
+/* Adapters receive nothing before a TM-SRQ has 33 buffers. */
+enum { MAX_TAGS = 16, BUFFERS = 40, BUFFER = 64, SPACE = 65536, PSN = 77, LARGE = 5000 };
+enum { BUFFER_AT = 0, ENTRY_AT = 4096, INBOX_AT = 4096, DATA_AT = 16384 }; /* offsets in a host's memory */
 
 static struct host {
     struct ibv_context *ctx;

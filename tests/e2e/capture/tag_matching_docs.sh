@@ -35,6 +35,7 @@ for ((i = 2; i <= steps; i++)); do
     wanted+=$'\n'$(block "output-$i")
 done
 same "what it prints" "$got" "$wanted"
+same "what it prints with an adapter's limits" "$("$pumice" run --hosts 2 --profile connectx-6 -- "$program")" "$wanted"
 if have "packets of the tutorial" tshark; then
     got=$(dissect "$dir/tags.pcapng")
     wanted=
