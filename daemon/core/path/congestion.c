@@ -194,7 +194,7 @@ void congestion_timeout(struct congestion *c, const struct engine_config *cfg, u
                         uint64_t now)
 {
     uint64_t part = congestion_is_random(c) ? c->cwnd : reduced(c, cfg, most, packet);
-    /* The second one in an outage says nothing new, and the window has become small meanwhile (RFC 5681, 3.1). */
+    /* A further timeout in one outage shows nothing new. The first one has made the window small (RFC 5681, 3.1). */
     bool again = c->loss_at && c->progress_at < c->loss_at;
     if (part < c->ssthresh && !again)
         c->ssthresh = part;

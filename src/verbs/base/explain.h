@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tells users why the library itself refuses a call. What the daemon refuses, vb_session_call tells. */
+/* Prints why the library itself refuses a call of the program. vb_session_call prints why the daemon refuses one. */
 #ifndef PUMICE_SRC_VERBS_BASE_EXPLAIN_H
 #define PUMICE_SRC_VERBS_BASE_EXPLAIN_H
 
