@@ -154,7 +154,7 @@ RECORDING := $(call obj,src/cmd/common/cmd.c src/cmd/recording/decision_text.c s
 $(BUILD)/tests/unit/cmd/test_recording: $(RECORDING)
 $(BUILD)/tests/unit/cmd/test_ddmin: $(call obj,src/cmd/replay/ddmin.c)
 # Modules of the checker.
-$(BUILD)/tests/unit/check/test_request: $(call obj,src/check/objects/request.c src/check/objects/fingerprint.c src/check/objects/guard.c src/check/objects/lent.c src/check/base/next.c)
+$(BUILD)/tests/unit/check/test_request: $(call obj,src/check/objects/request.c src/check/objects/fingerprint.c src/check/objects/guard.c src/check/objects/lent.c src/check/objects/watch.c src/check/base/handler.c src/check/base/next.c)
 $(BUILD)/tests/unit/check/test_lent: $(call obj,src/check/objects/lent.c)
 $(BUILD)/tests/unit/check/test_fingerprint: $(call obj,src/check/objects/fingerprint.c)
 $(BUILD)/tests/unit/check/test_trace: $(call obj,src/check/base/trace.c src/check/base/inside.c)

@@ -18,6 +18,7 @@ static void forked(void)
     finding_forget();
     report_forked();
     trace_forked();
+    touch_forked();
 }
 
 void start_check(void)

@@ -6,7 +6,7 @@
 
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 static __thread int error, cancel_state; /* before the thread entered */
-static __thread unsigned polls __attribute__((tls_model("initial-exec")));
+static __thread unsigned library __attribute__((tls_model("initial-exec")));
 
 void inside_enter(void)
 {
@@ -29,17 +29,17 @@ bool inside_is(void)
     return depth > 0;
 }
 
-void inside_poll_enter(void)
+void inside_library_enter(void)
 {
-    polls++;
+    library++;
 }
 
-void inside_poll_leave(void)
+void inside_library_leave(void)
 {
-    polls--;
+    library--;
 }
 
-bool inside_poll(void)
+bool inside_library(void)
 {
-    return polls > 0;
+    return library > 0;
 }

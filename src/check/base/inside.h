@@ -10,9 +10,9 @@ void inside_enter(void);
 void inside_leave(void);
 bool inside_is(void);
 
-/* Does this thread poll? A library may copy the data of a small message to its buffer then. */
-void inside_poll_enter(void);
-void inside_poll_leave(void);
-bool inside_poll(void);
+/* Is this thread in the verbs library, to post or to poll? It may fill targets then: with the data of a small message. */
+void inside_library_enter(void);
+void inside_library_leave(void);
+bool inside_library(void);
 
 #endif

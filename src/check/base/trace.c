@@ -21,6 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct walk {
     const void *caller;
+    bool behind; /* the interrupted instruction is the one behind the access, as a return address is behind its call */
     bool inside; /* the caller was met */
     unsigned n;
     const void *at[TRACE_DEPTH];
@@ -53,7 +54,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
     struct walk *w = arg;
     int is_before = 0; /* in a frame that a signal interrupted: the address is not behind a call */
     uintptr_t address = _Unwind_GetIPInfo(context, &is_before);
-    const void *ip = (const void *)(address + (address && is_before)); // NOLINT: it is only looked up
+    const void *ip = (const void *)(address + (address && is_before && !w->behind)); // NOLINT: it is only looked up
     const void *const *sp = (const void *const *)_Unwind_GetCFA(context); // NOLINT: a place of this thread's stack
 
     if (!w->inside && ip == w->caller)
@@ -117,6 +118,15 @@ static struct remembered *entry(const void *caller, const void *frame)
     return &remembered[(hash ^ (hash >> 6)) % REMEMBERED];
 }
 
+static void unwind(struct walk *w)
+{
+    _Unwind_Backtrace(step, w);
+    while (w->n > 1 && !w->at[w->n - 1])
+        w->n--;
+    if (w->n == 0) /* it can't be unwound */
+        w->at[w->n++] = w->caller;
+}
+
 const struct trace *trace_of(const void *caller, const void *frame)
 {
     struct remembered *r = entry(caller, frame);
@@ -124,15 +134,28 @@ const struct trace *trace_of(const void *caller, const void *frame)
 
     if (frame && is_same(r, caller, frame))
         return r->trace;
-    _Unwind_Backtrace(step, &w);
-    while (w.n > 1 && !w.at[w.n - 1])
-        w.n--;
-    if (w.n == 0) /* it can't be unwound */
-        w.at[w.n++] = caller;
+    unwind(&w);
     const struct trace *t = keep(&w);
     if (frame && t)
         remember(r, frame, t, &w);
     return t;
+}
+
+/* Places are return addresses, so that of an instruction is one byte further. */
+const struct trace *trace_at(const void *instruction)
+{
+    struct walk w = {.caller = instruction ? (const char *)instruction + 1 : NULL};
+
+    unwind(&w);
+    return keep(&w);
+}
+
+const struct trace *trace_behind(const void *instruction)
+{
+    struct walk w = {.caller = instruction, .behind = true};
+
+    unwind(&w);
+    return keep(&w);
 }
 
 void trace_forked(void)

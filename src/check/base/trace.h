@@ -21,6 +21,10 @@ struct trace {
  * which takes longer. NULL: no memory. Thread-safe. */
 const struct trace *trace_of(const void *caller, const void *frame);
 
+/* The backtrace of an access that a signal interrupted: at its instruction, or behind it. NULL: no memory. Thread-safe. */
+const struct trace *trace_at(const void *instruction);
+const struct trace *trace_behind(const void *instruction);
+
 /* This process is a new child. */
 void trace_forked(void);
 

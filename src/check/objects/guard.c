@@ -2,17 +2,14 @@
 #include "src/check/objects/guard.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "src/check/base/next.h"
+#include "src/check/base/handler.h"
 
-static bool (*touched)(uint64_t address, enum guard_access access, const void *where);
-static struct sigaction program; /* the program's own action */
-static pthread_mutex_t program_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool (*touched)(uint64_t address, enum guard_access access, const void *instruction);
 static unsigned guards;
 
 /* --- pages ------------------------------------------------------------------------------------- */
@@ -61,19 +58,6 @@ void guard_lift(struct guard *g)
 
 /* --- the signal -------------------------------------------------------------------------------- */
 
-/* Behind the instruction, as a return address is behind its call. NULL: not known on this processor. */
-static const void *place_of(const ucontext_t *u)
-{
-#if defined(__x86_64__)
-    return (const char *)u->uc_mcontext.gregs[REG_RIP] + 1; // NOLINT: it is only looked up
-#elif defined(__aarch64__)
-    return (const char *)u->uc_mcontext.pc + 1; // NOLINT: as above
-#else
-    (void)u;
-    return NULL;
-#endif
-}
-
 static enum guard_access access_of(const ucontext_t *u)
 {
 #if defined(__x86_64__)
@@ -84,42 +68,14 @@ static enum guard_access access_of(const ucontext_t *u)
 #endif
 }
 
-static void on_signal(int signal, siginfo_t *info, void *context)
+static bool on_fault(siginfo_t *info, void *context)
 {
-    if (info->si_code == SEGV_ACCERR && touched((uintptr_t)info->si_addr, access_of(context), place_of(context)))
-        return; /* and it may now */
-    pthread_mutex_lock(&program_lock);
-    const struct sigaction own = program;
-    pthread_mutex_unlock(&program_lock);
-    if (own.sa_flags & SA_SIGINFO) {
-        own.sa_sigaction(signal, info, context);
-    } else if (own.sa_handler != SIG_DFL && own.sa_handler != SIG_IGN) {
-        own.sa_handler(signal);
-    } else {
-        const struct sigaction none = {.sa_handler = SIG_DFL};
-
-        NEXT(sigaction, signal, &none, NULL); /* it happens again, and ends the process */
-    }
+    return info->si_code == SEGV_ACCERR &&
+           touched((uintptr_t)info->si_addr, access_of(context), handler_instruction(context));
 }
 
-void guard_start(bool (*fn)(uint64_t address, enum guard_access access, const void *where))
+void guard_start(bool (*fn)(uint64_t address, enum guard_access access, const void *instruction))
 {
-    const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-
     touched = fn;
-    NEXT(sigaction, SIGSEGV, &action, &program);
-}
-
-bool guard_keep_handler(int signal, const struct sigaction *new, struct sigaction *old)
-{
-    if (signal != SIGSEGV || !touched)
-        return false;
-    pthread_mutex_lock(&program_lock);
-    const struct sigaction before = program;
-    if (new)
-        program = *new;
-    pthread_mutex_unlock(&program_lock);
-    if (old)
-        *old = before;
-    return true;
+    handler_take(SIGSEGV, on_fault);
 }

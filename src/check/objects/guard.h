@@ -3,12 +3,11 @@
  * and an access of the program is a signal. The device writes all the same: a NIC by its own mapping, Pumice's daemon through
  * /proc/PID/mem.
  *
- * Only private memory with rights to read and write can be guarded, and only whole pages. Under the lock of records.h, if not
+ * Only private memory with rights to read and write can be guarded, and only whole pages; watch.h sees the rest. Under the lock of records.h, if not
  * said otherwise. */
 #ifndef PUMICE_SRC_CHECK_OBJECTS_GUARD_H
 #define PUMICE_SRC_CHECK_OBJECTS_GUARD_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,13 +27,8 @@ void guard_set(struct guard *g, uint64_t from, uint64_t to);
 /* The program may touch the pages again. */
 void guard_lift(struct guard *g);
 
-/* Calls fn for each access of the program to an address without rights, with the place of the access (as a return address).
- * It returns whether the address was guarded, and lifts that guard. Other accesses go to the handler of the program. Without
- * the lock. */
-void guard_start(bool (*fn)(uint64_t address, enum guard_access access, const void *where));
-
-/* The program sets its own handler of SIGSEGV: it is kept for other accesses. Returns whether it was that signal, and guards
- * are in use. Without the lock. */
-bool guard_keep_handler(int signal, const struct sigaction *new, struct sigaction *old);
+/* Calls fn for each access of the program to an address without rights, with its instruction. fn returns whether the address
+ * was guarded, and lifts that guard. Other accesses go to the handler of the program. Without the lock. */
+void guard_start(bool (*fn)(uint64_t address, enum guard_access access, const void *instruction));
 
 #endif

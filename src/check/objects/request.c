@@ -7,6 +7,9 @@
 
 #include "src/check/objects/guard.h"
 #include "src/check/objects/lent.h"
+#include "src/check/objects/watch.h"
+
+#define TARGET_WATCHES 3u
 
 /* Memory that the device may write. Targets in the tree don't overlap. */
 struct target {
@@ -14,6 +17,7 @@ struct target {
     uint64_t from, to; /* to: behind the last byte */
     const struct request *request; /* NULL: it is not in the tree */
     struct guard guard;
+    struct watch watches[TARGET_WATCHES]; /* of what the guard leaves out */
 };
 
 static int compare(const struct target *a, const struct target *b)
@@ -37,6 +41,31 @@ static struct target *overlapping(uint64_t from, uint64_t to)
     return at && at->from < to ? at : NULL;
 }
 
+/* The program may not touch the target (RULE_TOUCH). A READ or an atomic is done soon, but a receive request may stay for the
+ * life of the program. */
+static void forbid(struct target *t)
+{
+    enum watch_rank rank = t->request->opcode == OPCODE_RECV ? WATCH_RECEIVE : WATCH_SOON;
+
+    if (t->request->may_guard)
+        guard_set(&t->guard, t->from, t->to);
+    if (t->guard.from < t->guard.to) {
+        watch_first(&t->watches[0], t->from, t->guard.from, rank);
+        watch_last(&t->watches[1], t->guard.to, t->to, rank);
+    } else {
+        watch_first(&t->watches[0], t->from, t->to, rank);
+        watch_last(&t->watches[1], t->from, t->to, rank);
+        watch_inner(&t->watches[2], t->from, t->to);
+    }
+}
+
+static void forbid_no_longer(struct target *t)
+{
+    guard_lift(&t->guard);
+    for (unsigned i = 0; i < TARGET_WATCHES; i++)
+        watch_lift(&t->watches[i]);
+}
+
 struct request *request_add(struct request_queue *q, const struct request *like, const struct ibv_sge *list, unsigned n)
 {
     struct request *r = malloc(sizeof(*r) + n * sizeof(*list));
@@ -57,7 +86,7 @@ struct request *request_add(struct request_queue *q, const struct request *like,
 void request_forget_memory(struct request *r)
 {
     for (unsigned i = 0; r->targets && i < r->num_sge; i++) {
-        guard_lift(&r->targets[i].guard);
+        forbid_no_longer(&r->targets[i]);
         if (r->targets[i].request)
             RB_REMOVE(target_tree, &tree, &r->targets[i]);
     }
@@ -122,8 +151,7 @@ const struct request *request_add_targets(struct request *r)
         }
         t->request = r;
         RB_INSERT(target_tree, &tree, t);
-        if (r->may_guard)
-            guard_set(&t->guard, t->from, t->to);
+        forbid(t);
     }
     return other;
 }
@@ -144,6 +172,23 @@ const struct request *request_lift(uint64_t address, uint64_t *offset)
     *offset = address - t->from;
     guard_lift(&t->guard);
     return t->request;
+}
+
+const struct request *request_lift_word(uint64_t word, uint64_t *offset, unsigned *bytes)
+{
+    struct target *t = overlapping(word, word + 1);
+
+    for (unsigned i = 0; t && i < TARGET_WATCHES; i++) {
+        struct watch *w = &t->watches[i];
+
+        if (!w->slot || w->word != word)
+            continue;
+        *offset = word - t->from;
+        *bytes = w->bytes;
+        watch_lift(w);
+        return t->request;
+    }
+    return NULL;
 }
 
 const char *request_kind(int opcode)

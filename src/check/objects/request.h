@@ -54,6 +54,8 @@ const struct request *request_writing(const struct ibv_sge *sge);
 /* Lifts the guard of this address (RULE_TOUCH). Returns its request, and the offset from the begin of the target. NULL: the
  * address is not guarded. */
 const struct request *request_lift(uint64_t address, uint64_t *offset);
+/* The same for a word of *bytes bytes that is watched. NULL: it no longer is. */
+const struct request *request_lift_word(uint64_t word, uint64_t *offset, unsigned *bytes);
 /* The memory of a request belongs to somebody else from now on: the checker no longer looks at it. */
 void request_forget_memory(struct request *r);
 

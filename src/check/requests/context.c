@@ -56,7 +56,9 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     if (q)
         post_sends(q, wr, where);
     records_unlock();
+    inside_library_enter();
     int rc = of(qp->context)->ops.post_send(qp, wr, bad);
+    inside_library_leave();
     if (q && (rc || q->own || td)) {
         records_lock();
         thread_domain_leave(td);
@@ -79,7 +81,9 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
     if (q)
         post_receives(q, wr, where);
     records_unlock();
+    inside_library_enter();
     int rc = of(qp->context)->ops.post_recv(qp, wr, bad);
+    inside_library_leave();
     if (q && (rc || td)) {
         records_lock();
         thread_domain_leave(td);
@@ -99,7 +103,9 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
     if (s)
         post_srq_receives(s, wr, where);
     records_unlock();
+    inside_library_enter();
     int rc = of(srq->context)->ops.post_srq_recv(srq, wr, bad);
+    inside_library_leave();
     if (rc && s) {
         records_lock();
         post_srq_receives_refused(s, *bad);
@@ -128,9 +134,9 @@ static struct td_record *enter(struct ibv_cq *cq, const void *caller, const void
 static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
     struct td_record *td = enter(cq, CALLER, __builtin_frame_address(0));
-    inside_poll_enter();
+    inside_library_enter();
     int n = of(cq->context)->ops.poll_cq(cq, most, wc);
-    inside_poll_leave();
+    inside_library_leave();
 
     records_lock();
     thread_domain_leave(td);
@@ -173,9 +179,9 @@ static struct cq_record *record_of(struct ibv_cq_ex *cq)
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
     struct cq_record *r = record_of(cq);
-    inside_poll_enter();
+    inside_library_enter();
     int rc = r ? r->start_poll(cq, attr) : ENOENT;
-    inside_poll_leave();
+    inside_library_leave();
 
     records_lock();
     if (rc == 0)
@@ -187,9 +193,9 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 static int next_poll(struct ibv_cq_ex *cq)
 {
     struct cq_record *r = record_of(cq);
-    inside_poll_enter();
+    inside_library_enter();
     int rc = r ? r->next_poll(cq) : ENOENT;
-    inside_poll_leave();
+    inside_library_leave();
 
     records_lock();
     if (rc == 0)

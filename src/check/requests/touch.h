@@ -5,5 +5,7 @@
 
 /* Begins to look, if the rule is on. */
 void touch_start(void);
+/* This process is a new child. */
+void touch_forked(void);
 
 #endif

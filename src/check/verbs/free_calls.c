@@ -36,28 +36,38 @@ static bool is_registered(const struct ibv_context *context, const struct ibv_sg
     return mr && s->addr >= mr->memory && s->addr - mr->memory < mr->length;
 }
 
-static bool needs(const struct request *r, const struct ibv_context *context, const struct gone *g)
+/* needs: the device may still use it for the request. */
+static bool has(const struct request *r, const struct ibv_context *context, const struct gone *g, bool *needs)
 {
+    bool found = false;
+
+    *needs = false;
     for (unsigned i = 0; i < r->num_sge; i++) {
         const struct ibv_sge *s = &r->sge[i];
 
-        if (s->addr && s->length && s->addr < g->to && s->addr + s->length > g->from && is_registered(context, s))
-            return true;
+        if (!s->addr || !s->length || s->addr >= g->to || s->addr + s->length <= g->from)
+            continue;
+        found = true;
+        *needs |= is_registered(context, s);
     }
-    return false;
+    return found;
 }
 
-static void look(const struct request_queue *queue, const struct ibv_context *context, bool is_datagram, struct gone *g)
+static void look(const struct request_queue *queue, const struct ibv_context *context, const struct qp_record *q,
+                 struct gone *g)
 {
     struct request *r;
+    bool needs;
 
     TAILQ_FOREACH (r, queue, link) {
         /* A datagram without a completion is never sent again, so the program may know otherwise that it was sent. */
-        bool may_be_sent = is_datagram && r->opcode != OPCODE_RECV && !r->signaled;
+        bool may_be_sent = q && q->qp->qp_type == IBV_QPT_UD && r->opcode != OPCODE_RECV && !r->signaled;
 
-        if (may_be_sent || !needs(r, context, g))
+        if (!has(r, context, g, &needs))
             continue;
         request_forget_memory(r); /* soon somebody else has it */
+        if (!needs || may_be_sent || (q && qp_is_done(q)))
+            continue;
         if (!g->where)
             g->where = trace_of(g->caller, NULL);
         if (rule_is_on(RULE_FREED))
@@ -72,10 +82,8 @@ static void look_in_qp(void *record, void *arg)
 {
     const struct qp_record *q = record;
 
-    if (qp_is_done(q))
-        return;
-    look(&q->sends, q->qp->context, q->qp->qp_type == IBV_QPT_UD, arg);
-    look(&q->receives, q->qp->context, q->qp->qp_type == IBV_QPT_UD, arg);
+    look(&q->sends, q->qp->context, q, arg);
+    look(&q->receives, q->qp->context, q, arg);
 }
 
 static void look_in_srq(void *record, void *arg)
@@ -83,7 +91,7 @@ static void look_in_srq(void *record, void *arg)
     const struct srq_record *s = record;
     const struct ibv_srq *srq = s->r.object;
 
-    look(&s->queue, srq->context, false, arg);
+    look(&s->queue, srq->context, NULL, arg);
 }
 
 static void give_back(const char *how, const void *memory, size_t length, const void *caller)

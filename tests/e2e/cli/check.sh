@@ -83,6 +83,21 @@ for entry in touch:reads touch-write:writes touch-read:reads; do
     is "$mistake, without the rule" "$(check --check "$memory" $mistake wrong)" "pumice: check: no findings"
 done
 
+# Less than a page: debug registers, which the kernel may refuse.
+if check --check=all,touch "$memory" touch-atomic right | grep -q perf_event_open; then
+    echo "# the kernel allows no debug registers (kernel.perf_event_paranoid), so small targets are not tested"
+else
+    for entry in "touch-atomic:0 to 7:atomic with wr_id 42:touch_atomic" "touch-thread:92 to 99:RDMA READ with wr_id 6:touch_in_thread" \
+        "touch-inner:44 to 51:RDMA READ with wr_id :touch_inner"; do
+        IFS=: read -r mistake bytes request place <<<"$entry"
+        is "$mistake, right" "$(check --check=all,touch "$memory" $mistake right)" "pumice: check: no findings"
+        out=$(check --check=all,touch "$memory" $mistake wrong)
+        has "$mistake, wrong" "$out" "  touch: the program touches bytes $bytes of memory that the $request"
+        has "$mistake, the place" "$out" "    in $place, tests/verbs/checker/memory.c:"
+    done
+    has "an atomic, written" "$(check --check=all,touch "$memory" touch-atomic wrong)" "that the atomic with wr_id 43"
+fi
+
 is "touch, by the library" "$(check --check=all,touch "$memory" touch-small right)" "pumice: check: no findings"
 
 has "the request of freed memory" "$(check --check "$memory" freed wrong)" "   the request:"

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Mistakes with memory that the checker finds, and the right way beside each. tests/e2e/cli/check.sh runs them one by one.
  * Usage: memory NAME wrong|right */
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/verbs/checker/mistake.h"
 
@@ -203,6 +206,79 @@ static void touch_read_target(void)
     touch_target(true, false);
 }
 
+static void post_atomic(uint32_t to, uint64_t id)
+{
+    struct ibv_sge s = vt_sge(&p, to, 8);
+    struct ibv_send_wr wr = {.wr_id = id,
+                             .sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.atomic = {.remote_addr = (uintptr_t)p.buf + 8192,
+                                           .compare_add = 1,
+                                           .rkey = p.mr->rkey}},
+                       *bad;
+    need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+}
+
+/* The result of an atomic, which shares its page with other data. There are more targets than debug registers. */
+static void touch_atomic(void)
+{
+    volatile uint64_t *result = (volatile uint64_t *)(p.buf + 64);
+    int null = open("/dev/null", O_WRONLY);
+
+    for (uint32_t i = 0; i < 8; i++)
+        need(vt_recv(&p, 1, i, 4096 + 64 * i, 8) == 0);
+    for (uint64_t i = 0; i < 100; i++) {
+        p.buf[63] = p.buf[72] = 9;
+        post_atomic(64, i);
+        if (wrong && i == 42)
+            need(*result < 42);
+        if (wrong && i == 43)
+            *result = 1000;
+        p.buf[63]++; /* its neighbours */
+        need(p.buf[72] == 9 && write(null, p.buf, 128) == 128);
+        need(take(p.scq).status == IBV_WC_SUCCESS);
+        need(i == 43 || *result == i);
+    }
+    close(null);
+}
+
+static void *touch_in_thread(void *arg)
+{
+    volatile char *buf = arg;
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    if (wrong)
+        buf[300 + 99]++;
+    return NULL;
+}
+
+/* The last byte of a small target, by a thread without signals. The program has a handler of its own. */
+static void touch_thread(void)
+{
+    pthread_t thread;
+
+    signal(SIGTRAP, SIG_DFL);
+    need(read_to(300, 8192, 100, 6) == 0);
+    need(pthread_create(&thread, NULL, touch_in_thread, p.buf) == 0 && pthread_join(thread, NULL) == 0);
+    need(take(p.scq).status == IBV_WC_SUCCESS);
+}
+
+/* A word in the middle of a small target: which one is watched changes. */
+static void touch_inner(void)
+{
+    for (uint64_t i = 0; i < 100; i++) {
+        need(read_to(300, 8192, 100, i) == 0);
+        if (wrong)
+            p.buf[350]++;
+        need(take(p.scq).status == IBV_WC_SUCCESS);
+        p.buf[350]++;
+    }
+}
+
 static void dead_key(void)
 {
     struct ibv_mr *mr = ibv_reg_mr(p.pd, p.buf, 4096, IBV_ACCESS_LOCAL_WRITE);
@@ -285,6 +361,9 @@ static const struct mistake mistakes[] = {
     {"touch-write", touch_write},
     {"touch-small", touch_small},
     {"touch-read", touch_read_target},
+    {"touch-atomic", touch_atomic},
+    {"touch-thread", touch_thread},
+    {"touch-inner", touch_inner},
     {"dead-key", dead_key},
     {"dead-key-recv", dead_key_recv},
     {"access", access_right},
