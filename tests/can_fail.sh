@@ -115,6 +115,7 @@ fault CHECK_TOUCH e2e/cli check src/check/objects/request.c 'guard_set(&t->guard
 fault CHECK_WATCH e2e/cli check src/check/objects/watch.c 's->by = w;' 'set(s, nothing, false);'
 fault CHECK_WATCH_RANK e2e/cli check src/check/objects/watch.c 'slots[i].rank < rank &&' 'false &&'
 fault CHECK_WATCH_TURN e2e/cli check src/check/objects/watch.c 'turn++ *' '0 *'
+fault CHECK_OVER e2e/cli check src/check/requests/touch.c '(q && qp_is_done(q))' 'false'
 fault CHECK_BLOCKED e2e/cli check src/check/base/handler.c 'sigdelset(without, all[i].signal);' ';'
 fault CHECK_THREAD e2e/cli check src/check/requests/thread_domain.c 'td->inside && td->thread != &here' 'false'
 fault CHECK_LATE e2e/cli check_ends src/check/connect/late.c 'if (sent > q->receives_posted)' 'if (false)'

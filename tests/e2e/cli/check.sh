@@ -95,6 +95,7 @@ else
         has "$mistake, wrong" "$out" "  touch: the program touches bytes $bytes of memory that the $request"
         has "$mistake, the place" "$out" "    in $place, tests/verbs/checker/memory.c:"
     done
+    is "touch, after a failure" "$(check --check=touch,freed "$memory" touch-done right)" "pumice: check: no findings"
     has "an atomic, written" "$(check --check=all,touch "$memory" touch-atomic wrong)" "that the atomic with wr_id 43"
 fi
 

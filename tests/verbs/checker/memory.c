@@ -279,6 +279,24 @@ static void touch_inner(void)
     }
 }
 
+/* The device no longer fills a target: its queue pair has failed, and then its memory belongs to somebody else. */
+static void touch_done(void)
+{
+    char *buf = malloc(200);
+    struct ibv_mr *mr = ibv_reg_mr(p.pd, buf, 200, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge s = {(uintptr_t)buf, 200, mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = 2, .sg_list = &s, .num_sge = 1}, *bad;
+
+    need(ibv_post_recv(p.qp[1], &wr, &bad) == 0 && vt_to_state(p.qp[1], IBV_QPS_ERR) == 0);
+    memset(buf, 1, 200);
+    need(ibv_post_recv(p.qp[1], &wr, &bad) == 0);
+    free(buf);
+    memset(buf = malloc(200), 2, 200); /* mostly the same memory */
+    free(buf);
+    need(take(p.rcq).status == IBV_WC_WR_FLUSH_ERR && take(p.rcq).status == IBV_WC_WR_FLUSH_ERR);
+    need(ibv_dereg_mr(mr) == 0);
+}
+
 static void dead_key(void)
 {
     struct ibv_mr *mr = ibv_reg_mr(p.pd, p.buf, 4096, IBV_ACCESS_LOCAL_WRITE);
@@ -364,6 +382,7 @@ static const struct mistake mistakes[] = {
     {"touch-atomic", touch_atomic},
     {"touch-thread", touch_thread},
     {"touch-inner", touch_inner},
+    {"touch-done", touch_done},
     {"dead-key", dead_key},
     {"dead-key-recv", dead_key_recv},
     {"access", access_right},
