@@ -352,8 +352,10 @@ int device_start(struct device *d, int cpu)
         pthread_attr_setaffinity_np(&d->thread_attr, sizeof(set), &set);
     }
 
-    /* The main thread handles the signals. */
+    /* The main thread handles the signals. SIGBUS comes to the thread that touched a lost page
+     * (session/segment_guard.h). If it were blocked there, it would end the process. */
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int rc = takeover_start(&d->thread, &ops, d, &d->thread_attr);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
