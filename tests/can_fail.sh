@@ -158,6 +158,10 @@ fault INNER_KEY verbs/layout test_layout_rules daemon/core/memory/key.c 'const s
 fault LAYOUT_QP verbs/layout test_layout_rules daemon/core/memory/mw.c 'mw->mw.qpn = by->qpn;' 'mw->mw.qpn = 0;'
 fault MILLION verbs/layout test_layout_million daemon/core/memory/key.c 'if (!k || !grants(k, pd, access))' 'static unsigned uses; if (!k || ++uses > 100000 || !grants(k, pd, access))'
 
+# --- shared regions
+fault SHARED_MAP verbs/memory test_shared_region daemon/objects/mr.c 'init.space |= mr_file_space(mr->file);' ''
+fault SHARED_LOST verbs/memory test_shared_region daemon/loop/device_setup.c 'sigdelset(&all, SIGBUS);' ''
+
 # --- reliable connections, packet by packet
 fault ACK_EACH verbs/datapath test_ack_counts daemon/core/responder/receive.c '} else if (psn_diff(p->psn, qp->resp->plain_psn) <= 0) { /* else' '} else if (false) { /* else'
 fault NAK_ONCE verbs/wire test_responder_wire daemon/core/responder/receive.c 'if (r->nak_sent && (r->nak_quiet || !went_back))' 'if (false)'

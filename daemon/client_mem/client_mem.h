@@ -30,6 +30,11 @@
 /* Set in a number of client memory: the region was registered for on-demand paging. On a NIC, it has no pinned pages. So
  * memory that is not there is an error. */
 #define CLIENT_MEM_ON_DEMAND (1u << 31)
+/* The other bits of the space of a mem_segment: the number of the client memory, and the number of the region in
+ * shared_region.h, 0 if it is in none. */
+#define CLIENT_MEM_REGION_SHIFT 16
+#define CLIENT_MEM_NUMBER(space) ((space)&0xffffu)
+#define CLIENT_MEM_REGION(space) (((space) & ~CLIENT_MEM_ON_DEMAND) >> CLIENT_MEM_REGION_SHIFT)
 
 /* The way to reach the memory that the configuration asks for. */
 enum memory_mode {

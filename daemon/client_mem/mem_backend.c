@@ -8,6 +8,10 @@
 
 #include "daemon/base/log.h"
 
+_Static_assert(MEM_BACKEND_CLIENTS <= 1u << CLIENT_MEM_REGION_SHIFT &&
+                   SHARED_REGIONS_MAX < 1u << (31 - CLIENT_MEM_REGION_SHIFT),
+               "the space of a segment has room for both numbers");
+
 int mem_backend_init(struct mem_backend *m, struct copier *copier)
 {
     memset(m, 0, sizeof(*m));
@@ -161,10 +165,10 @@ bool mem_backend_probe(struct mem_backend *m, struct client_mem *s, uint64_t va)
 
 static struct client_mem *client_of(const struct mem_backend *m, const struct mem_segment *p, unsigned n)
 {
-    uint32_t number = n ? p[0].space & ~CLIENT_MEM_ON_DEMAND : MEM_BACKEND_CLIENTS;
+    uint32_t number = n ? CLIENT_MEM_NUMBER(p[0].space) : MEM_BACKEND_CLIENTS;
 
     for (unsigned i = 1; i < n; i++) {
-        if ((p[i].space & ~CLIENT_MEM_ON_DEMAND) != number)
+        if (CLIENT_MEM_NUMBER(p[i].space) != number)
             return NULL; /* cannot happen for honest requests: a QP and all its keys belong to one client */
     }
     return number < MEM_BACKEND_CLIENTS ? m->client[number] : NULL;
@@ -181,6 +185,11 @@ static bool is_on_demand(const struct mem_segment *p, unsigned n)
 
 /* --- reading ----------------------------------------------------------------------------------- */
 
+static unsigned region_of(const struct mem_segment *p)
+{
+    return CLIENT_MEM_REGION(p->space);
+}
+
 static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
     struct mem_backend *m = ctx;
@@ -193,6 +202,8 @@ static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, 
         return -1;
     if (m->late)
         late_writes_settle(m->late, s, remember_fault, m);
+    if (shared_regions_read(&m->shared, region_of, src, nsrc, dst, ndst))
+        return 0;
     switch (gather_read(m->gather, s, src, nsrc, dst, ndst)) {
     case CLIENT_MEM_DONE:
         return 0;

@@ -15,6 +15,7 @@
 #include "daemon/client_mem/gather.h"
 #include "daemon/client_mem/late_writes.h"
 #include "daemon/client_mem/placement.h"
+#include "daemon/client_mem/shared_region.h"
 #include "daemon/core/base/mem_ops.h"
 
 #define MEM_BACKEND_CLIENTS 4096 /* the most clients of a device */
@@ -36,6 +37,7 @@ struct mem_backend {
     /* The backend of an unkind device owns it. NULL: bytes are placed in order, and no write is late. */
     struct placement *placement;
     struct late_writes *late;
+    struct shared_regions shared;
 };
 extern const struct mem_ops mem_backend_ops; /* ctx: struct mem_backend */
 

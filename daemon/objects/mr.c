@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "daemon/device/device.h"
+#include "daemon/objects/mr_file.h"
 #include "daemon/objects/pd.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
@@ -80,6 +81,13 @@ static int explain(const struct session *s, int rc, struct control_reply *rp)
     }
 }
 
+/* Frees a record that has no key. */
+static void discard(struct session *s, struct mr *mr)
+{
+    mr_file_unmap(s, mr->file);
+    free(mr);
+}
+
 int mr_reg(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_reg_mr_req *r = rq;
@@ -96,15 +104,17 @@ int mr_reg(struct session *s, const void *rq, struct control_reply *rp)
     mr = calloc(1, sizeof(*mr));
     if (!mr)
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    mr->file = mr_file_map(s, r);
+    init.space |= mr_file_space(mr->file);
     rc = mr_register(s->device->engine, &init, &mr->key);
     if (rc) {
-        free(mr);
+        discard(s, mr);
         return explain(s, rc, rp);
     }
     rc = handles_add_at(&s->mrs, mr, mr->key);
     if (rc) {
         mr_deregister(s->device->engine, mr->key);
-        free(mr);
+        discard(s, mr);
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     }
     mr->pd = pd;
@@ -130,9 +140,19 @@ int mr_rereg(struct session *s, const void *rq, struct control_reply *rp)
     int rc = check(s, &r->mr, rp, &pd, &init);
     if (rc)
         return rc;
+    /* A region that stays where it is keeps its pages. */
+    bool stays = r->mr.va == mr->va && r->mr.length == mr->length && s->request && s->request->fds == 0;
+    struct mr_file *file = stays ? mr->file : mr_file_map(s, &r->mr);
+    init.space |= mr_file_space(file);
     rc = mr_reregister(s->device->engine, mr->key, &init);
-    if (rc)
+    if (rc) {
+        if (!stays)
+            mr_file_unmap(s, file);
         return explain(s, rc, rp);
+    }
+    if (!stays)
+        mr_file_unmap(s, mr->file);
+    mr->file = file;
     mr->pd->users--;
     pd->users++;
     mr->pd = pd;
@@ -148,7 +168,7 @@ void mr_free(struct session *s, struct mr *mr)
     mr->pd->users--;
     s->device->num_mrs--;
     quota_release(&s->owner, QUOTA_MRS);
-    free(mr);
+    discard(s, mr);
 }
 
 int mr_dereg(struct session *s, const void *rq, struct control_reply *rp)

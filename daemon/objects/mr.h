@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+struct mr_file;
 struct pd;
 struct session;
 struct control_reply;
@@ -15,6 +16,7 @@ struct mr { /* memory region */
     uint32_t key;
     uint64_t va, length; /* for status */
     uint32_t access;
+    struct mr_file *file; /* its mapped file; NULL: none */
 };
 
 /* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the

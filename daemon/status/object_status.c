@@ -8,6 +8,7 @@
 #include "daemon/objects/channel.h"
 #include "daemon/objects/cq.h"
 #include "daemon/objects/mr.h"
+#include "daemon/objects/mr_file.h"
 #include "daemon/objects/mw.h"
 #include "daemon/objects/pd.h"
 #include "daemon/objects/qp/comp_cntr.h"
@@ -85,8 +86,12 @@ static void take_comp_cntr(const struct client_comp_cntr *c, struct object_statu
 static void take_mr(const struct mr *mr, struct object_status *out)
 {
     out->session = mr->pd->session->number;
-    out->mr = (struct mr_status){
-        .key = mr->key, .pd = mr->pd->number, .va = mr->va, .length = mr->length, .access = mr->access};
+    out->mr = (struct mr_status){.key = mr->key,
+                                 .pd = mr->pd->number,
+                                 .va = mr->va,
+                                 .length = mr->length,
+                                 .access = mr->access,
+                                 .mapped = mr_file_in_use(mr->file)};
 }
 
 static void take_mw(const struct mw *mw, struct object_status *out)
@@ -203,6 +208,7 @@ static void add_mr(json_t *o, const struct mr_status *v)
     json_object_set_new(o, "va", json_hex(v->va));
     json_object_set_new(o, "length", json_number(v->length));
     json_object_set_new(o, "access", json_number(v->access));
+    json_object_set_new(o, "mapped", json_boolean(v->mapped));
 }
 
 static void add_mw(json_t *o, const struct mw_status *v)

@@ -14,7 +14,7 @@
  *     users (queues that use it)
  * COMP_CNTR: comp_cntr (handle), session, type ("requests", "bytes"), done, failed, users (how often it is attached,
  *     each kind of request of a QP counts)
- * MR: key, session, pd, va, length, access (enum ibv_access_flags)
+ * MR: key, session, pd, va, length, access (enum ibv_access_flags), mapped (the daemon reads it by a mapping of its own)
  * MW: key (its low byte, which changes, is 0), session, pd, type, max_entries
  * GROUP: gid, members (multicast) */
 #ifndef PUMICE_DAEMON_STATUS_OBJECT_STATUS_H
@@ -53,6 +53,7 @@ struct comp_cntr_status {
 struct mr_status {
     uint32_t key, pd, access;
     uint64_t va, length;
+    bool mapped; /* the daemon reads it from its own mapping, see objects/mr_file.h */
 };
 struct mw_status {
     uint32_t key, pd, type, max_entries;

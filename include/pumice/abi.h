@@ -18,7 +18,7 @@
 
 #include "pumice/abi_rings.h"
 
-#define PM_ABI_VERSION 11u
+#define PM_ABI_VERSION 12u
 
 /* --- names in the environment ------------------------------------------------------------------ */
 /* The path of the control socket. Default: the first of these that exists:
@@ -41,6 +41,8 @@
 #define PM_ENV_DATAGRAM_RSOCKETS "PUMICE_DATAGRAM_RSOCKETS"
 /* "off": registered memory stays in small pages. */
 #define PM_ENV_HUGE_PAGES "PUMICE_HUGE_PAGES"
+/* "off": the daemon does not map registered memory that the program shares by a file. */
+#define PM_ENV_MAP_SHARED "PUMICE_MAP_SHARED"
 #define PM_SOCKET_NAME "pumiced.sock"
 /* The path of the control socket plus this suffix names a directory. It contains infiniband/DEVICE/… and
  * infiniband_verbs/uverbs_DEVICE/…: the files that programs expect in /sys/class/infiniband and
@@ -278,13 +280,16 @@ struct pm_handle {
     uint32_t handle;
 };
 
-/* rep: pm_handle, which is both lkey and rkey */
+/* rep: pm_handle, which is both lkey and rkey. If the memory is a shared mapping of a file in memory: fd[0] that file.
+ * The daemon may then map it for reading. */
 struct pm_reg_mr_req {
     uint32_t pd;
     uint32_t access; /* enum ibv_access_flags */
     uint64_t va;
     uint64_t length;
     uint64_t iova;
+    /* With fd[0]: where the region begins in the file, and st_dev and st_ino of the file. */
+    uint64_t file_offset, file_dev, file_ino;
 };
 /* rep: none. The request holds all values, also those that stay as they are. */
 struct pm_rereg_mr_req {

@@ -9,6 +9,7 @@
 #include "src/verbs/memory/buf.h"
 #include "src/verbs/memory/dm.h"
 #include "src/verbs/memory/pd.h"
+#include "src/verbs/memory/shared_file.h"
 #include "src/verbs/session/call.h"
 #include "src/verbs/session/context.h"
 #include "src/verbs/shim/hugepage.h"
@@ -39,6 +40,21 @@ static int publish(struct vb_mr *mr)
     return rc;
 }
 
+/* Sends the request with the region's file, if it has one, and ends the use of the file. */
+static int call_with_file(struct vb_context *c, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len,
+                          const struct vb_shared_file *file)
+{
+    struct vb_call call = {.op = op, .req = req, .req_len = req_len, .rep = rep, .rep_len = rep_len};
+    call.send_fds = &file->fd;
+    call.num_send_fds = file->fd >= 0;
+    int rc = vb_call(c, &call);
+    vb_shared_file_end(file);
+    if (rc != -EBADF || file->fd < 0)
+        return rc;
+    call.num_send_fds = 0; /* another thread of the program has just closed it */
+    return vb_call(c, &call);
+}
+
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
     struct pm_reg_mr_req req = {.pd = pd->handle, .va = (uint64_t)(uintptr_t)addr, .length = length, .iova = iova};
@@ -49,7 +65,9 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
     struct vb_mr *mr = calloc(1, sizeof(*mr));
     if (!mr)
         return NULL;
-    rc = vb_call_simple(vb_ctx(pd->context), PM_OP_REG_MR, &req, sizeof(req), &rep, sizeof(rep));
+    struct vb_shared_file file;
+    vb_shared_file_find(&file, &req);
+    rc = call_with_file(vb_ctx(pd->context), PM_OP_REG_MR, &req, sizeof(req), &rep, sizeof(rep), &file);
     if (rc) {
         free(mr);
         return vb_null(rc);
@@ -162,7 +180,10 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
         req.mr.length = length;
         req.mr.iova = natural_iova(addr, req.mr.access);
     }
-    int rc = vb_call_simple(vb_ctx(ibmr->context), PM_OP_REREG_MR, &req, sizeof(req), NULL, 0);
+    struct vb_shared_file file = {.fd = -1};
+    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+        vb_shared_file_find(&file, &req.mr);
+    int rc = call_with_file(vb_ctx(ibmr->context), PM_OP_REREG_MR, &req, sizeof(req), NULL, 0, &file);
     if (rc) {
         errno = -rc;
         return IBV_REREG_MR_ERR_CMD;

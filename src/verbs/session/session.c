@@ -73,6 +73,8 @@ static int send_request(int fd, const struct vb_call *call)
     do
         n = sendmsg(fd, &msg, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
+    if (n < 0 && len && errno == EBADF)
+        return -EBADF; /* a descriptor of the program is closed */
     return n < 0 ? -EIO : 0;
 }
 

@@ -33,7 +33,8 @@ static int make(struct raw_session *s, uint32_t op, struct raw_reply *r)
 {
     switch (op) {
     case PM_OP_REG_MR:
-        return raw_call(s->sock, op, &(struct pm_reg_mr_req){s->pd, 1, (uintptr_t)s->memory, 4096, 0},
+        return raw_call(s->sock, op,
+                        &(struct pm_reg_mr_req){.pd = s->pd, .access = 1, .va = (uintptr_t)s->memory, .length = 4096},
                         sizeof(struct pm_reg_mr_req), r);
     case PM_OP_ALLOC_MW:
         return raw_call(s->sock, op, &(struct pm_alloc_mw_req){s->pd, IBV_MW_TYPE_2, 0}, sizeof(struct pm_alloc_mw_req),

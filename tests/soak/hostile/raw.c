@@ -113,7 +113,8 @@ static bool make_parts(struct raw_session *s)
         return false;
     memcpy(&s->pd, r.payload, sizeof(s->pd));
     s->memory = mmap(NULL, RAW_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct pm_reg_mr_req mr = {s->pd, 15, (uintptr_t)s->memory, RAW_MEMORY, (uintptr_t)s->memory};
+    struct pm_reg_mr_req mr = {
+        .pd = s->pd, .access = 15, .va = (uintptr_t)s->memory, .length = RAW_MEMORY, .iova = (uintptr_t)s->memory};
     if (s->memory == MAP_FAILED || raw_call(s->sock, PM_OP_REG_MR, &mr, sizeof(mr), &r))
         return false;
     memcpy(&s->key, r.payload, sizeof(s->key));

@@ -156,7 +156,7 @@ static inline uint32_t fixture_pd(struct fixture *f, struct session *s)
 static inline uint32_t fixture_mr(struct fixture *f, struct session *s, uint32_t pd, void *p, size_t len,
                                   uint32_t access)
 {
-    struct pm_reg_mr_req rq = {pd, access, (uintptr_t)p, len, (uintptr_t)p};
+    struct pm_reg_mr_req rq = {.pd = pd, .access = access, .va = (uintptr_t)p, .length = len, .iova = (uintptr_t)p};
     struct pm_handle h = {0};
 
     fixture_call(f, s, PM_OP_REG_MR, &rq, sizeof(rq), &h, sizeof(h));

@@ -108,7 +108,8 @@ Test(limits, largest_queues)
 /* All regions and all windows at the same time. */
 Test(limits, keys)
 {
-    struct pm_reg_mr_req r = {pd, ACCESS_LOCAL_WRITE, (uintptr_t)memory, 64, (uintptr_t)memory};
+    struct pm_reg_mr_req r = {
+        .pd = pd, .access = ACCESS_LOCAL_WRITE, .va = (uintptr_t)memory, .length = 64, .iova = (uintptr_t)memory};
     struct pm_alloc_mw_req w = {.pd = pd, .type = IBV_MW_TYPE_1};
 
     for (unsigned i = 0; i < DEVICE_MAX_MR; i++)

@@ -105,8 +105,8 @@ static size_t pd_request(void *rq)
 
 static size_t mr_request(void *rq)
 {
-    *(struct pm_reg_mr_req *)rq =
-        (struct pm_reg_mr_req){pd, IBV_ACCESS_LOCAL_WRITE, (uintptr_t)memory, 64, (uintptr_t)memory};
+    *(struct pm_reg_mr_req *)rq = (struct pm_reg_mr_req){
+        .pd = pd, .access = IBV_ACCESS_LOCAL_WRITE, .va = (uintptr_t)memory, .length = 64, .iova = (uintptr_t)memory};
     return sizeof(struct pm_reg_mr_req);
 }
 
