@@ -196,6 +196,10 @@ fault ASK_EARLY e2e/daemon selective daemon/core/responder/receive.c 'in_sequenc
         peer_takes_sacks(&qp->e->flows, qp->peer, &qp->attr.av, qp->e->rx_like_pumice, now);
         if (__builtin_expect('
 fault SACK_RTT unit/core/requester test_selective daemon/core/requester/rtt.h 'if (!r->sacked || r->fired_at < r->rtt_start)' 'if (true)'
+fault SACK_ROOM unit/core/requester test_selective daemon/core/selective/scoreboard.c 'if (full)' 'if (false)'
+fault SACK_WAKE unit/core/requester test_selective daemon/core/requester/retry.c 'if (r->board.wake_at && r->board.wake_at < d)' 'if (false)'
+fault SACK_PROBE unit/core/requester test_selective daemon/core/requester/selective.c 'min32((uint32_t)twice, b->repeated)' 'min32((uint32_t)twice, 0)'
+fault REORDERING unit/core/path test_reordering daemon/core/path/reordering.c 'else if (++r->in_vain == IN_VAIN_MOST)' 'else if (false)'
 fault SACK_NEWEST unit/pcap test_note pcap/sack_text.c 'last_before(s->newest)' 'last_before(s->end)'
 fault NET_RECORDED e2e/cli replay daemon/loop/tx.c 'record(d, made, v->ce, lost);' 'record(d, made, v->ce, false);'
 fault NET_REPLAYED e2e/cli replay daemon/server/device_set.c 'if (d->netem && d->decisions.replays)' 'if (false)'

@@ -4,7 +4,7 @@
 -- because Wireshark loads every file there. That has no effect.
 local M = {}
 
-local QPN, QKEY, HEAD, GAP = 2, 0x80504d43, 24, 6
+local QPN, QKEY, HEAD, GAP = 2, 0x80504d43, 28, 6
 local D, X = base.DEC, base.HEX
 
 local F = {
@@ -13,6 +13,7 @@ local F = {
     expected = ProtoField.uint32("pumice.sack.expected", "Expected PSN", D),
     last = ProtoField.uint32("pumice.sack.end", "First PSN that is not described", D),
     newest = ProtoField.uint32("pumice.sack.newest", "Newest PSN that came", D),
+    twice = ProtoField.uint32("pumice.sack.twice", "Packets that came twice so far", D),
     missing = ProtoField.string("pumice.sack.missing", "Missing"),
 }
 M.fields = F
@@ -30,7 +31,7 @@ function M.show(tvb, pinfo, tree, proto, p)
     end
     local at = p.payload
     local gaps = tvb(at + 5, 1):uint()
-    if tvb(p.at.deth, 4):uint() ~= QKEY or tvb(at, 4):uint() ~= 0x504d4353 or tvb(at + 4, 1):uint() ~= 1 or
+    if tvb(p.at.deth, 4):uint() ~= QKEY or tvb(at, 4):uint() ~= 0x504d4353 or tvb(at + 4, 1):uint() ~= 2 or
         p.payload_len ~= HEAD + GAP * gaps then
         return
     end
@@ -39,6 +40,7 @@ function M.show(tvb, pinfo, tree, proto, p)
     sub:add(F.responder, tvb(at + 12, 4))
     sub:add(F.expected, tvb(at + 16, 4))
     sub:add(F.last, tvb(at + 20, 4))
+    sub:add(F.twice, tvb(at + 24, 4))
     local beyond = tvb(at + 6, 2):uint()
     local newest = (tvb(at + 20, 4):uint() + beyond - 1) % 0x1000000
     local far = beyond == 0xffff and " or later" or ""

@@ -295,8 +295,10 @@ fault HELD_EARLY responder/receive.c 'if (ahead > 0)
 fault HELD_REUSE base/reorder.c 'list_append(&pool->spent, l);' 'list_prepend(&pool->unused, l); pool->free++;'
 fault SACK_ASK path/peer_sacks.c 'return p->features.sacks;' 'return true;'
 fault SACK_GAP selective/held_requests.c 's->end = h->end;' 's->end = psn_add(h->p.psn, 1); if (psn_diff(h->end, s->end) > 0) s->end = h->end + 1;'
-fault SACK_ALONE selective/scoreboard.c 'm->due = all || !m->repeated || was_lost_again(b, m, s);' 'm->due = all || !m->repeated; (void)was_lost_again;' case
-fault SACK_AGAIN selective/scoreboard.c 'm->due = all || !m->repeated || was_lost_again(b, m, s);' 'm->due = true; (void)was_lost_again, (void)all;' case
+fault SACK_ALONE selective/scoreboard.c '(all || !m->repeated || was_lost_again(b, m, s))' '(all || !m->repeated || (0 && was_lost_again(b, m, s)))' case
+fault SACK_AGAIN selective/scoreboard.c '(all || !m->repeated || was_lost_again(b, m, s))' '(was_lost_again(b, m, s) || true)' case
+fault SACK_WAIT selective/scoreboard.c 'now - m->since >= window' 'now >= m->since + 0 * window' case
+fault SACK_TWICE selective/held_requests.c '.twice = qp->resp->twice' '.twice = 0' case
 fault SACK_BACK requester/ack.c 'req_skip(qp, s->end);' 'return true;' case
 fault LAYOUT_ITEM memory/layout.c 'c->byte = p.in % e->length;' 'c->byte = 0;'
 fault LAYOUT_TURN memory/layout.c 'p->round = off / l->round_bytes;' 'p->round = 0;'

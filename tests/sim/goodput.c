@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Measures the speed of one connection, in virtual time, when packets are lost. The result is reported, never
+/* Measures the speed of one connection, in virtual time, when packets are lost or late. The result is reported, never
  * asserted. It rates the loss recovery, and says nothing about the processor time of a real daemon. */
 #include "tests/sim/sim.h"
 
@@ -125,10 +125,20 @@ static uint64_t run_stream(struct stream *s)
     return s->failed || s->done < s->total ? 0 : s->now;
 }
 
-static uint64_t measure(uint8_t opcode, bool selective, uint32_t loss, uint64_t seed, struct engine_counters *counters)
+struct trouble {
+    uint32_t loss, reorder; /* parts of the packets that are lost, and late, per mille */
+    uint32_t late_us;
+};
+
+static uint64_t measure(uint8_t opcode, bool selective, const struct trouble *t, uint64_t seed,
+                        struct engine_counters *counters)
 {
     static struct stream s;
-    struct net_faults faults = {.loss = loss, .delay_ns = ONE_WAY, .rate = LINK_RATE * 1000};
+    struct net_faults faults = {.loss = t->loss,
+                                .reorder = t->reorder,
+                                .reorder_ns = t->late_us * US,
+                                .delay_ns = ONE_WAY,
+                                .rate = LINK_RATE * 1000};
     static const struct qp_attr attr = {.port = 1,
                                         .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ,
                                         .path_mtu = MTU_CODE,
@@ -159,40 +169,51 @@ static uint64_t measure(uint8_t opcode, bool selective, uint32_t loss, uint64_t 
     return ns;
 }
 
-static void report_row(const char *name, uint8_t opcode, bool selective, uint32_t loss, double *calm)
+static void name_trouble(const struct trouble *t, char text[32])
+{
+    if (t->reorder)
+        snprintf(text, 32, "%.0f %% lost, %.0f %% late %u us", t->loss / 10.0, t->reorder / 10.0, t->late_us);
+    else
+        snprintf(text, 32, "%.1f %% lost", t->loss / 10.0);
+}
+
+static void report_row(const char *name, uint8_t opcode, bool selective, const struct trouble *trouble, double *calm)
 {
     struct engine_counters c = {0};
     uint64_t ns = 0, failed = 0;
+    char text[32];
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        uint64_t t = measure(opcode, selective, loss, seed, &c);
+        uint64_t t = measure(opcode, selective, trouble, seed, &c);
         failed += t == 0;
         ns += t;
     }
     double rate = failed ? 0 : (double)TOTAL * SEEDS * 1000 / (double)ns;
-    *calm = loss == 0 ? rate : *calm;
-    printf("%-6s %-10s %4.1f %% %8.0f %8.2f %10llu %7llu %9llu %7llu %9llu\n", name,
-           selective ? "selective" : "go-back-N", loss / 10.0, rate, *calm > 0 ? rate / *calm : 0,
+    *calm = *calm > 0 ? *calm : rate;
+    name_trouble(trouble, text);
+    printf("%-6s %-10s %-28s %8.0f %8.2f %10llu %7llu %9llu %9llu %7llu %9llu\n", name,
+           selective ? "selective" : "go-back-N", text, rate, *calm > 0 ? rate / *calm : 0,
            (unsigned long long)c.sent_pkts, (unsigned long long)(c.fast_retrans - c.selective_retrans),
-           (unsigned long long)c.selective_retrans, (unsigned long long)c.probe_retrans,
-           (unsigned long long)c.timeout_retrans);
+           (unsigned long long)c.selective_retrans, (unsigned long long)c.selective_unneeded,
+           (unsigned long long)c.probe_retrans, (unsigned long long)c.timeout_retrans);
 }
 
 void goodput_report(void)
 {
-    static const uint32_t losses[] = {0, 1, 10, 50}; /* per mille */
+    static const struct trouble troubles[] = {{0},         {.loss = 1},  {.loss = 10}, {.loss = 50},
+                                              {0, 50, 20}, {0, 50, 100}, {10, 50, 50}};
     static const struct {
         uint8_t opcode;
         const char *name;
     } kinds[] = {{WR_RDMA_WRITE, "WRITE"}, {WR_RDMA_READ, "READ"}};
     printf("%u KiB messages, MTU 4096, RTT %u us, links of %u MB/s; mean of %d seeds\n", MESSAGE / 1024,
            2 * ONE_WAY / US, LINK_RATE, SEEDS);
-    printf("%-17s %6s %8s %8s %10s %7s %9s %7s %9s\n", "", "loss", "MB/s", "of calm", "pkts sent", "fast", "selective",
-           "probe", "timeout");
+    printf("%-46s %8s %8s %10s %7s %9s %9s %7s %9s\n", "", "MB/s", "of calm", "pkts sent", "fast", "selective",
+           "unneeded", "probe", "timeout");
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         for (int selective = 0; selective < 2; selective++) {
             double calm = 0;
-            for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++)
-                report_row(kinds[k].name, kinds[k].opcode, selective, losses[i], &calm);
+            for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
+                report_row(kinds[k].name, kinds[k].opcode, selective, &troubles[i], &calm);
         }
     }
 }

@@ -6,7 +6,7 @@
 #define MAGIC 0x504d4345u /* "PMCE" */
 #define VERSION 1u
 #define FLAG_ICRC_IDS 1u
-#define FLAG_SACKS 2u
+#define FLAG_SACKS 4u
 
 bool probe_decode(const uint8_t *payload, uint32_t len, struct probe *out)
 {

@@ -11,8 +11,8 @@
  * An answer of version 1 also says how the device sends: every packet leaves from UDP port 4791, and its ICRC covers the
  * IP ID that is the packet's index in its GSO send, below 64. The flag 1 of an answer says that the BTH of each packet
  * has this ID (bth_icrc_id). Other devices drop packets in its name that differ (monitor/peer_identity.h). A device that
- * sends in another way must use another version. The flag 2 of an answer says that the device understands selective
- * acknowledgements (wire/pumice/sack.h). The other flags are reserved: sent as 0, and ignored.
+ * sends in another way must use another version. The flag 4 of an answer says that the device understands selective
+ * acknowledgements of version 2 (wire/pumice/sack.h). The other flags are reserved: sent as 0, and ignored.
  *
  * All fields are in network byte order. An answer has the sequence, size and token of its probe and no padding, so it
  * is never longer than the probe. */

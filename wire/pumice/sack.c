@@ -7,7 +7,7 @@
 #include "wire/pumice/probe.h"
 
 #define MAGIC 0x504d4353u /* "PMCS" */
-#define VERSION 1u
+#define VERSION 2u
 #define SPAN_MOST (PSN_MASK / 2) /* PSNs farther apart can't be compared */
 
 /* Reads the gaps. Each one begins behind the one before it and behind at least one PSN that has arrived. */
@@ -48,6 +48,7 @@ bool sack_decode(const uint8_t *payload, uint32_t len, struct sack *out)
     p = get_be32(p, &out->responder);
     p = get_be32(p, &out->expected);
     p = get_be32(p, &out->end);
+    p = get_be32(p, &out->twice);
     out->gaps = gaps;
     out->newest = (out->end + beyond) & PSN_MASK;
     if (magic != MAGIC || version != VERSION || gaps == 0 || gaps > SACK_GAPS_MOST || len != sack_len(out))
@@ -93,6 +94,7 @@ void sack_encode(const struct sack *s, uint8_t *dst)
     p = put_be32(p, s->responder);
     p = put_be32(p, s->expected);
     p = put_be32(p, s->end);
+    p = put_be32(p, s->twice);
     for (uint32_t i = 0; i < s->gaps; i++) {
         p = put_be24(p, (s->gap[i].start - s->expected) & PSN_MASK);
         p = put_be24(p, (s->gap[i].end - s->gap[i].start) & PSN_MASK);

@@ -6,12 +6,13 @@
  * As a probe (wire/pumice/probe.h) does, a SACK travels as a UD SEND Only packet to QP 2, which no verbs QP has. A device sends
  * it only to a peer that has said in the answer to a probe that it understands SACKs. All others would drop it.
  *
- *     0  magic "PMCS"              4  version 1   5  number of gaps
+ *     0  magic "PMCS"              4  version 2   5  number of gaps
  *     6  how far the newest PSN that came is beyond `end`: 0 … 65535, which means so far or farther
  *     8  QP of the requester      12  QP of the responder
  *    16  PSN that the responder expects: everything before it has arrived
  *    20  end: the SACK says nothing about packets from this PSN on
- *    24  gaps, 6 bytes each: distance from the expected PSN (24 bits), number of missing PSNs (24 bits)
+ *    24  number of request packets that have come twice, modulo 2^32
+ *    28  gaps, 6 bytes each: distance from the expected PSN (24 bits), number of missing PSNs (24 bits)
  *
  * All fields are in network byte order. The first gap has distance 0. The gaps are in order, and do not touch each other.
  * Everything between two gaps has arrived, and everything from the last gap to `end`. The last gap may reach up to `end`:
@@ -24,7 +25,7 @@
 #include <stdint.h>
 
 #define SACK_GAPS_MOST 32u /* so that a SACK fits into the smallest path MTU, 256 bytes */
-#define SACK_HEAD 24u /* bytes before the gaps */
+#define SACK_HEAD 28u /* bytes before the gaps */
 #define SACK_GAP 6u /* bytes of a gap */
 #define SACK_BEYOND_MOST 0xffffu
 #define SACK_LEN_MOST (SACK_HEAD + SACK_GAPS_MOST * SACK_GAP)
@@ -37,6 +38,7 @@ struct sack {
     uint32_t expected; /* PSN */
     uint32_t end; /* PSN */
     uint32_t newest; /* PSN: no packet has come from this one on. Not before `end` */
+    uint32_t twice; /* number of request packets that have come twice so far */
     uint32_t gaps; /* 1 … SACK_GAPS_MOST */
     struct sack_gap gap[SACK_GAPS_MOST];
 };

@@ -369,6 +369,7 @@ struct check {
     X(reorder_no_room, "requests that were dropped because too many are kept already")                                 \
     X(sacks_sent, "selective acknowledgements sent, which tell the peer what is missing")                              \
     X(sacks_rcvd, "selective acknowledgements received")                                                               \
+    X(selective_unneeded, "packets that were sent again although the first ones were only late")                       \
     X(rcvd_rnr_err, "RNR NAKs received")                                                                               \
     X(send_rnr_err, "RNR NAKs sent")                                                                                   \
     X(rcvd_seq_err, "PSN sequence NAKs received")                                                                      \

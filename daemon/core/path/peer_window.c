@@ -77,6 +77,7 @@ struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t 
     list_init(&p->waiting);
     congestion_init(&p->congestion, t->cfg);
     p->features = (struct peer_features){0};
+    p->reordering = (struct reordering){0};
     p->reports = false;
     init_flow(&p->flow, gid);
     list_init(&p->bucket);
@@ -89,6 +90,7 @@ struct peer_window *peer_window_get(struct peer_window_table *t, const uint8_t g
     struct peer_window *p = peer_window_find(t, gid);
     if (p->users == 0) {
         p->features = (struct peer_features){0};
+        p->reordering = (struct reordering){0};
         p->reports = false;
     }
     if (p->users++ == 0 && p->congestion.timer.when == NEVER)

@@ -12,6 +12,7 @@
 #include "daemon/core/base/types.h"
 #include "daemon/core/path/congestion.h"
 #include "daemon/core/path/peer_features.h"
+#include "daemon/core/path/reordering.h"
 
 /* Bytes of a socket's buffer that a packet takes beside its payload: headers and the kernel's bookkeeping. */
 #define PACKET_OVERHEAD 256u
@@ -47,6 +48,7 @@ struct peer_window {
     struct list_node waiting; /* QPs that wait for room: sched_entity.waiting */
     struct congestion congestion; /* of its connected QPs */
     struct peer_features features; /* of its device */
+    struct reordering reordering; /* of the packets to it */
     bool reports; /* its device has sent selective acknowledgements */
     struct datagram_flow flow; /* of the bytes in flight that are never acknowledged */
 };

@@ -105,6 +105,7 @@ void qp_start_responder(struct qp *qp)
     r->message = 0;
     r->nak_sent = r->nak_quiet = r->stalled = r->ack_pending = r->comm_est = r->told_none = r->closed = false;
     r->sack_pending = r->dropped = false;
+    r->twice = 0;
     r->credit_repeats = 0;
     r->nak = 0;
     r->received = r->remaining = r->longest_read = 0;
@@ -125,6 +126,7 @@ void qp_start_requester(struct qp *qp)
     r->inflight = 0;
     scoreboard_clear(&r->board);
     r->board.probed_at = 0;
+    r->board.twice = r->board.resent = r->board.repeated = 0;
     r->sacked = false;
     r->rd_head = r->rd_count = 0;
     r->fail_status = 0;

@@ -118,7 +118,9 @@ struct missing_range {
     uint32_t next; /* the next packet of it to be sent again, as long as `due` */
     uint32_t mark; /* sent_psn when it was sent again: if a later packet has arrived, it was lost again */
     uint32_t order; /* of its first packet, see scoreboard.order */
-    bool due; /* it is to be sent again */
+    bool suspected; /* it looks lost … */
+    uint64_t since; /* … since this time, ns. Perhaps it is only late. */
+    bool due; /* it counts as lost, and is to be sent again */
     bool repeated; /* it was sent again: mark and order are valid */
 };
 /* The requester notes here which packets the responder has received behind the first missing one. The packets in
@@ -132,6 +134,11 @@ struct scoreboard {
     uint32_t order_arrived; /* of those that are known to have arrived, the newest one has the order before this */
     uint64_t probed_at; /* fired_at of the last tail probe whose answer was used */
     bool due; /* some range is */
+    uint64_t wake_at; /* when the next range counts as lost if it does not come, ns; 0: none is suspected */
+    uint32_t twice; /* as the last SACK said: packets that have come twice. The reason may be one of these: */
+    uint32_t resent; /* number of packets that were sent again because of a SACK … */
+    uint32_t repeated; /* … and for other reasons, as long as … */
+    uint32_t repeated_end; /* … not all packets before this PSN are acknowledged */
     struct missing_range *range; /* [SACK_GAPS_MOST] */
 };
 
@@ -193,6 +200,7 @@ static inline void scoreboard_clear(struct scoreboard *b)
     b->count = 0;
     b->arrived = b->lost = 0;
     b->due = false;
+    b->wake_at = 0;
 }
 
 static inline struct send_wqe *req_wqe(const struct requester *r, uint32_t index)

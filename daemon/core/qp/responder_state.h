@@ -52,6 +52,7 @@ struct responder {
     bool sack_pending; /* a SACK is to be sent, unless nothing is missing any more */
     bool dropped; /* since the last SACK, requests were dropped because there was no room for them … */
     uint32_t dropped_end; /* … all of them before this PSN */
+    uint32_t twice; /* number of requests that came twice */
     uint32_t nak_last; /* PSN of the last packet that was out of sequence */
     bool ack_pending;
     bool ack_of_receive; /* the ACK that is due is for a message that took a receive request */

@@ -37,7 +37,7 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
         released = r->inflight;
         scoreboard_clear(&r->board);
     } else if (__builtin_expect(r->board.count, 0)) {
-        released = scoreboard_progress(qp, released);
+        released = scoreboard_progress(qp, released, now);
     }
     uint64_t inflight = qp->peer->inflight;
     qp_release(qp, released);

@@ -103,6 +103,15 @@ static bool can_store(const struct qp *qp, const struct send_wqe *w, uint32_t of
     return sge_iter_allowed(&s);
 }
 
+/* The packet may come twice, because it is not sent for a SACK. Then this does not show that packets are late. */
+static void count_repeated(struct requester *r)
+{
+    if (r->cause == RETRANS_SELECTIVE)
+        return;
+    r->board.repeated++;
+    r->board.repeated_end = r->sent_psn;
+}
+
 static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t read_pkts,
                                   bool ask_ack)
 {
@@ -130,6 +139,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     s->budget -= min32(len, s->budget);
     if (psn_diff(p.psn, s->sent0) < 0) {
         t->retransmit = true;
+        count_repeated(qp->req);
         rtt_packets_repeated(qp->req, p.psn, read_pkts ? read_pkts : 1);
         switch (qp->req->cause) {
         case RETRANS_FAST:
@@ -138,6 +148,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
         case RETRANS_SELECTIVE:
             COUNT(qp, fast_retrans);
             COUNT(qp, selective_retrans);
+            qp->req->board.resent++;
             break;
         case RETRANS_PROBE:
             COUNT(qp, probe_retrans);

@@ -5,6 +5,7 @@
 #include "daemon/core/requester/credits.h"
 #include "daemon/core/requester/failure.h"
 #include "daemon/core/requester/rtt.h"
+#include "daemon/core/requester/selective.h"
 #include "daemon/core/requester/window.h"
 #include "daemon/core/selective/scoreboard.h"
 
@@ -72,6 +73,8 @@ uint64_t req_deadline(const struct qp *qp)
     uint64_t d = r->timer_at + req_probe_ns(qp);
     if (qp->attr.timeout && r->progress_at + req_timeout_ns(qp) < d)
         d = r->progress_at + req_timeout_ns(qp);
+    if (r->board.wake_at && r->board.wake_at < d)
+        d = r->board.wake_at;
     return d;
 }
 
@@ -181,6 +184,8 @@ void req_expire(struct qp *qp, uint64_t now)
     }
     if (qp->attr.timeout && r->progress_at + req_timeout_ns(qp) <= now)
         timed_out(qp, now);
+    else if (r->board.wake_at && r->board.wake_at <= now)
+        selective_expire(qp, now);
     else if (r->timer_at + req_probe_ns(qp) <= now)
         probe(qp, now);
 }

@@ -4,6 +4,7 @@
  *   RNR wait     rnr_until                                The responder asked for it. Nothing is sent before.
  *   timeout      progress_at + 4.096 us * 2^timeout       No answer came for that long. Costs one of retry_cnt retries.
  *   credit       credits.wait_until                       Nothing is in flight. See requester/credits.h.
+ *   reordering   board.wake_at                            A packet that may be late counts as lost.
  *   tail probe   timer_at + a few round trips, doubling   The last packets or their ACK may be lost. Costs no retry.
  *
  * The probe finds losses that no NAK reports. It comes long before the QP's timeout, which is often seconds long. The

@@ -82,6 +82,7 @@ static void repeat_read(struct qp *qp, const struct pkt *p)
 static void duplicate(struct qp *qp, const struct pkt *p)
 {
     COUNT(qp, duplicate_request);
+    qp->resp->twice++;
     uint8_t operation = p->opcode & OP_OPERATION_MASK;
     if (operation == OP_READ_REQUEST) {
         repeat_read(qp, p);

@@ -31,6 +31,12 @@ static void drop(struct qp *qp, uint32_t end)
     r->dropped = true;
 }
 
+static void count_twice(struct qp *qp)
+{
+    COUNT(qp, duplicate_request);
+    qp->resp->twice++;
+}
+
 bool resp_hold(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct responder *r = qp->resp;
@@ -53,7 +59,7 @@ bool resp_hold(struct qp *qp, const struct pkt *p, uint64_t now)
     if (result == REORDER_NO_ROOM)
         drop(qp, psn_add(p->psn, psns));
     else if (result == REORDER_TWICE)
-        COUNT(qp, duplicate_request);
+        count_twice(qp);
     else
         COUNT(qp, reordered_requests);
     /* Each gap is reported once it shows, and the state whenever the peer asks. It asks with the last packet of a burst, and
@@ -68,7 +74,8 @@ bool resp_hold(struct qp *qp, const struct pkt *p, uint64_t now)
 static bool make_sack(const struct qp *qp, struct sack *s)
 {
     const struct reorder_queue *q = &qp->resp->held;
-    *s = (struct sack){.requester = qp->attr.dest_qpn, .responder = qp->qpn, .expected = qp->resp->epsn};
+    *s = (struct sack){
+        .requester = qp->attr.dest_qpn, .responder = qp->qpn, .expected = qp->resp->epsn, .twice = qp->resp->twice};
     s->end = s->expected;
     for (const struct list_node *l = q->packets.next; l != &q->packets; l = l->next) {
         const struct held_packet *h = list_entry(l, struct held_packet, link);

@@ -78,31 +78,52 @@ void scoreboard_forget(struct qp *qp)
     scoreboard_clear(b);
 }
 
-/* Packets of the range before psn have arrived. */
-static void note_arrived(struct scoreboard *b, const struct missing_range *m, uint32_t psn)
+/* When will the next range that looks lost count as lost? */
+static void set_wake(struct qp *qp)
 {
-    uint32_t end = psn_diff(psn, m->end) < 0 ? psn : m->end;
-    uint32_t order = m->order + (uint32_t)psn_diff(end, m->start);
-    if (m->repeated && psn_diff(end, m->start) > 0 && (int32_t)(order - b->order_arrived) > 0)
-        b->order_arrived = order;
+    struct scoreboard *b = &qp->req->board;
+    uint64_t window = reordering_window(&qp->peer->reordering, qp->peer->congestion.srtt);
+    b->wake_at = 0;
+    for (uint32_t i = 0; i < b->count; i++) {
+        const struct missing_range *m = &b->range[i];
+        if (m->suspected && !m->due && (b->wake_at == 0 || m->since + window < b->wake_at))
+            b->wake_at = m->since + window;
+    }
 }
 
-uint64_t scoreboard_progress(struct qp *qp, uint64_t cost)
+/* Packets of the range before psn have arrived. If none of them was sent again, they were late. */
+static void note_arrived(struct qp *qp, const struct missing_range *m, uint32_t psn, uint64_t now)
+{
+    struct scoreboard *b = &qp->req->board;
+    uint32_t end = psn_diff(psn, m->end) < 0 ? psn : m->end;
+    if (psn_diff(end, m->start) <= 0)
+        return;
+    uint32_t order = m->order + (uint32_t)psn_diff(end, m->start);
+    if (m->repeated && (int32_t)(order - b->order_arrived) > 0)
+        b->order_arrived = order;
+    if (m->suspected && !m->repeated && m->next == m->start)
+        reordering_late(&qp->peer->reordering, now - m->since);
+}
+
+uint64_t scoreboard_progress(struct qp *qp, uint64_t cost, uint64_t now)
 {
     struct requester *r = qp->req;
     struct scoreboard *b = &r->board;
     uint64_t before = not_in_flight(b);
     uint32_t gone = 0;
+    while (gone < b->count && psn_diff(r->una_psn, b->range[gone].end) >= 0)
+        note_arrived(qp, &b->range[gone++], r->una_psn, now);
     if (psn_diff(r->una_psn, b->end) >= 0) {
         scoreboard_clear(b);
         return cost - before;
     }
-    while (gone + 1 < b->count && psn_diff(r->una_psn, b->range[gone].end) >= 0)
-        note_arrived(b, &b->range[gone++], r->una_psn);
+    if (gone == b->count) /* the last range stays, for what is behind it */
+        b->range[--gone].suspected = false;
     for (uint32_t i = gone; gone && i < b->count; i++)
         b->range[i - gone] = b->range[i];
     b->count -= gone;
     sum_up(qp);
+    set_wake(qp);
     return cost - (before - not_in_flight(b));
 }
 
@@ -116,14 +137,15 @@ static const struct missing_range *known_range(const struct scoreboard *b, const
 }
 
 /* Notes which packets of a range have arrived by now. */
-static void compare(struct scoreboard *b, const struct missing_range *m, const struct sack *s)
+static void compare(struct qp *qp, const struct missing_range *m, const struct sack *s, uint64_t now)
 {
     uint32_t psn = psn_diff(s->end, m->end) < 0 ? s->end : m->end;
     for (uint32_t i = 0; i < s->gaps; i++)
         if (psn_diff(psn, s->gap[i].start) > 0 && psn_diff(psn, s->gap[i].end) <= 0)
             psn = s->gap[i].start;
-    note_arrived(b, m, psn);
+    note_arrived(qp, m, psn, now);
 }
+
 /* Was the range sent again, and has a packet arrived that was sent later than all of it? */
 static bool was_lost_again(const struct scoreboard *b, const struct missing_range *m, const struct sack *s)
 {
@@ -141,31 +163,52 @@ static bool probe_answered(struct requester *r, const struct sack *s)
     return true;
 }
 
+/* Takes over what is known of a gap from the range that it was a part of. */
+static void inherit(struct missing_range *m, const struct missing_range *known)
+{
+    uint32_t start = m->start, end = m->end;
+    *m = *known;
+    m->start = start;
+    m->end = end;
+    m->order += (uint32_t)psn_diff(start, known->start);
+    m->next = start;
+    if (known->due && psn_diff(known->next, start) > 0)
+        m->next = psn_diff(known->next, end) < 0 ? known->next : start;
+}
+
+/* Does a range that looks lost count as lost now? at_once: it does not wait for the reordering window. */
+static bool is_due(const struct qp *qp, const struct missing_range *m, bool at_once, uint64_t now)
+{
+    uint64_t window = reordering_window(&qp->peer->reordering, qp->peer->congestion.srtt);
+    return m->due || (m->suspected && (at_once || now - m->since >= window));
+}
+
 /* Replaces the scoreboard by that of the report. True: packets were lost. Those for which the responder had no room were
  * not, but have to be sent again, too. */
-static bool replace(struct requester *r, const struct sack *s)
+static bool replace(struct qp *qp, const struct sack *s, uint64_t now)
 {
+    struct requester *r = qp->req;
     struct scoreboard *b = &r->board;
     struct missing_range range[SACK_GAPS_MOST];
-    bool all = probe_answered(r, s), due = false, lost = false;
+    bool full = s->gap[s->gaps - 1].end == s->end, all = probe_answered(r, s), due = false, lost = false;
+    if (full)
+        reordering_no_room(&qp->peer->reordering, qp->peer->congestion.srtt, now);
     for (uint32_t i = 0; i < b->count; i++)
-        compare(b, &b->range[i], s);
+        compare(qp, &b->range[i], s, now);
     for (uint32_t i = 0; i < s->gaps; i++) {
         const struct missing_range *known = known_range(b, &s->gap[i]);
         struct missing_range *m = &range[i];
-        *m = (struct missing_range){.start = s->gap[i].start, .end = s->gap[i].end};
-        if (known && known->repeated) {
-            m->repeated = true;
-            m->mark = known->mark;
-            m->order = known->order + (uint32_t)psn_diff(m->start, known->start);
+        bool dropped = full && i + 1 == s->gaps;
+        *m = (struct missing_range){.start = s->gap[i].start, .end = s->gap[i].end, .next = s->gap[i].start};
+        if (known)
+            inherit(m, known);
+        if (!m->suspected && (all || !m->repeated || was_lost_again(b, m, s))) {
+            m->suspected = true;
+            m->since = now;
         }
-        if (known && known->due && psn_diff(known->next, m->start) > 0)
-            m->next = psn_diff(known->next, m->end) < 0 ? known->next : m->start;
-        else
-            m->next = m->start;
-        m->due = all || !m->repeated || was_lost_again(b, m, s);
+        m->due = is_due(qp, m, all, now);
         due |= m->due;
-        lost |= m->due && m->end != s->end;
+        lost |= m->due && !dropped;
     }
     for (uint32_t i = 0; i < s->gaps; i++)
         b->range[i] = range[i];
@@ -175,12 +218,26 @@ static bool replace(struct requester *r, const struct sack *s)
     return lost;
 }
 
-bool scoreboard_update(struct qp *qp, const struct sack *s)
+bool scoreboard_update(struct qp *qp, const struct sack *s, uint64_t now)
 {
     uint64_t before = not_in_flight(&qp->req->board);
-    bool lost = replace(qp->req, s);
+    bool lost = replace(qp, s, now);
     recount(qp, before);
+    set_wake(qp);
     return lost;
+}
+
+void scoreboard_ripen(struct qp *qp, uint64_t now)
+{
+    struct scoreboard *b = &qp->req->board;
+    uint64_t before = not_in_flight(b);
+    for (uint32_t i = 0; i < b->count; i++) {
+        struct missing_range *m = &b->range[i];
+        m->due = is_due(qp, m, false, now);
+        b->due |= m->due;
+    }
+    recount(qp, before);
+    set_wake(qp);
 }
 
 void scoreboard_sent(struct qp *qp, struct missing_range *m, uint32_t psn)

@@ -14,7 +14,7 @@ fields="bth.name flow.peer_qp xrceth.srqn feth.plt feth.sel reth.va reth.r_key r
     analysis.acks analysis.acked_in read.request_in read.first_in read.done_in read.time_us msg.fragment msg.packets
     msg.reassembled_in msg.length tmh.opcode tmh.reserved tmh.app_ctx tmh.tag rvh.va rvh.rkey rvh.len tm.data tm.request_in
     tm.read_in tm.data_in tm.fin_in tm.time_to_read_us tm.time_to_data_us tm.time_to_fin_us sack.requester sack.responder sack.expected sack.end
-    sack.newest sack.missing"
+    sack.newest sack.twice sack.missing"
 show()
 {
     local f args=()
@@ -81,7 +81,7 @@ frames "message" eager 'pumice.msg.length == 522' "11 12 13"
 
 # A SACK that does not describe all gaps: the newest packet is beyond its end, by 65535 or more PSNs in the second one.
 for beyond in 0007 ffff; do
-    B=$beyond perl -0777 -pe '$b = pack("H4", $ENV{B}); s/(PMCS\x01\x02)\0\0/$1$b/' "$dir/selective.pcapng" >"$dir/beyond$beyond.pcapng"
+    B=$beyond perl -0777 -pe '$b = pack("H4", $ENV{B}); s/(PMCS\x02\x02)\0\0/$1$b/' "$dir/selective.pcapng" >"$dir/beyond$beyond.pcapng"
 done
 frames "a SACK without all gaps" beyond0007 'pumice.sack.newest == 267' 4
 has "a SACK without all gaps" "$(dissect "$dir/beyond0007.pcapng")" "missing=257,259 newest=267"

@@ -134,8 +134,8 @@ def put(i, src, dst, opcode, pad, qpn, psn, rest):
 
 for i, psn in enumerate((5, 6, 7, 8)):
     put(i, A, B, 4, 0, 0x22, psn, bytes(8))
-gap = struct.pack(">IIIIHBHB", 0x11, 0x22, 6, 9, 0, 0, 0, 1)
-put(4, B, A, 0x64, 2, 2, 0, struct.pack(">II", 0x80504d43, 2) + b"PMCS" + bytes([1, 1, 0, 0]) + gap)
+gap = struct.pack(">IIIIIHBHB", 0x11, 0x22, 6, 9, 0, 0, 0, 0, 1)
+put(4, B, A, 0x64, 2, 2, 0, struct.pack(">II", 0x80504d43, 2) + b"PMCS" + bytes([2, 1, 0, 0]) + gap)
 put(5, A, B, 4, 0, 0x22, 6, bytes(8))
 sys.stdout.buffer.write(out)
 END

@@ -6,6 +6,7 @@
 #include "wire/pumice/sack.h"
 
 static uint32_t key;
+static uint32_t twice; /* what the responder has counted */
 
 static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
@@ -28,6 +29,7 @@ static void setup(void)
     qp = fix_qp(&fix);
     fix_bring(qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
     fix.now = 1000000000;
+    twice = 0;
 }
 static void teardown(void)
 {
@@ -53,8 +55,12 @@ static struct qp_info info(void)
 static void report(uint32_t responder, uint32_t expected, uint32_t end, const uint32_t *gaps)
 {
     uint8_t payload[SACK_LEN_MOST];
-    struct sack s = {
-        .requester = qp_number(qp), .responder = responder, .expected = expected, .end = end, .newest = end};
+    struct sack s = {.requester = qp_number(qp),
+                     .responder = responder,
+                     .expected = expected,
+                     .end = end,
+                     .newest = end,
+                     .twice = twice};
     struct pkt p = {.opcode = OP_SERVICE_UD | OP_SEND_ONLY,
                     .dest_qpn = PROBE_QPN,
                     .deth = {.qkey = PROBE_QKEY, .src_qpn = PROBE_QPN},
@@ -196,6 +202,100 @@ Test(selective_requester, a_report_ends_going_back)
     cr_expect_eq(info().inflight_bytes, 4 * 512);
     ack(210);
     cr_expect_eq(info().inflight_bytes, 0);
+}
+
+/* A round trip of 80 us, and a packet that was sent again although it was only late: the window is 20 us. */
+static void learn_reordering(void)
+{
+    post(WR_RDMA_WRITE, 256); /* 200 */
+    EXPECT_SENT(200);
+    fix.now += 80000;
+    ack(200);
+    post(WR_RDMA_WRITE, 3 * 256); /* 201 … 203 */
+    EXPECT_SENT(201, 202, 203);
+    fix.now += 80000;
+    REPORT(201, 203, 201, 202);
+    EXPECT_SENT(201);
+    fix.now += 80000;
+    ack(203);
+    post(WR_RDMA_WRITE, 6 * 256); /* 204 … 209 */
+    EXPECT_SENT(204, 205, 206, 207, 208, 209);
+    fix.now += 80000;
+    twice = 1;
+}
+
+Test(selective_requester, a_packet_that_may_be_late_is_not_sent_again_at_once)
+{
+    learn_reordering();
+    REPORT(204, 207, 204, 205);
+    EXPECT_NOTHING;
+    cr_expect_eq(engine_counters(fix.e)->selective_unneeded, 1);
+    cr_expect_eq(info().inflight_bytes, 4 * 512, "it counts as in flight");
+    fix.now += 10000;
+    REPORT(205, 209, 205, 206, 207, 208); /* 204 was late, by 10 us; 207 is missing, too */
+    engine_expire(fix.e, fix.now);
+    EXPECT_NOTHING;
+    fix.now += 10000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_NOTHING;
+    fix.now += 10000; /* the window is over. Then the two packets wait for the pace. */
+    engine_expire(fix.e, fix.now);
+    fix.now += 80000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_SENT(205, 207);
+    ack(209);
+    cr_expect_eq(info().inflight_bytes, 0);
+    cr_expect_eq(engine_counters(fix.e)->probe_retrans, 0);
+}
+
+Test(selective_requester, a_retransmission_may_be_late_too)
+{
+    learn_reordering();
+    REPORT(204, 207, 204, 205);
+    fix.now += 30000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_SENT(204);
+    post(WR_RDMA_WRITE, 256); /* 210 */
+    EXPECT_SENT(210);
+    fix.now += 80000;
+    REPORT(204, 211, 204, 205);
+    EXPECT_NOTHING;
+    fix.now += 30000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_SENT(204);
+}
+
+Test(selective_requester, without_room_at_the_peer_nothing_waits)
+{
+    learn_reordering();
+    REPORT(204, 208, 204, 205, 206, 208);
+    EXPECT_SENT(204, 206, 207);
+}
+
+/* The packet of the probe comes twice, because only its answer was lost. */
+Test(selective_requester, a_probe_that_comes_twice_shows_no_late_packet)
+{
+    post(WR_RDMA_WRITE, 256); /* 200 */
+    EXPECT_SENT(200);
+    fix.now += 80000;
+    ack(200);
+    post(WR_RDMA_WRITE, 2 * 256); /* 201, 202 */
+    EXPECT_SENT(201, 202);
+    fix.now += 80000;
+    REPORT(201, 203, 201, 202);
+    EXPECT_SENT(201);
+    fix.now += 5000000;
+    engine_expire(fix.e, fix.now);
+    EXPECT_SENT(202);
+    fix.now += 80000;
+    ack(202);
+    post(WR_RDMA_WRITE, 3 * 256); /* 203 … 205 */
+    EXPECT_SENT(203, 204, 205);
+    fix.now += 80000;
+    twice = 1;
+    REPORT(203, 206, 203, 204);
+    EXPECT_SENT(203);
+    cr_expect_eq(engine_counters(fix.e)->selective_unneeded, 0);
 }
 
 Test(selective_requester, a_read_request_is_sent_again_as_a_whole)

@@ -118,6 +118,23 @@ Test(selective_responder, a_tail_probe_is_answered_by_a_report)
     cr_expect_eq(counters()->duplicate_request, 1);
 }
 
+Test(selective_responder, the_report_counts_what_came_twice)
+{
+    arrive(write_of(100));
+    arrive(write_of(102));
+    transmit();
+    cr_expect_eq(sack_in(0).twice, 0);
+    arrive(write_of(100)); /* before the gap … */
+    arrive(write_of(102)); /* … and behind it */
+    transmit();
+    cr_expect_eq(sack_in(0).twice, 2);
+    arrive(write_of(101));
+    arrive(write_of(101));
+    arrive(write_of(104));
+    transmit();
+    cr_expect_eq(sack_in(0).twice, 3);
+}
+
 Test(selective_responder, a_request_that_is_refused_ends_what_is_held)
 {
     struct pkt bad = write_of(101);

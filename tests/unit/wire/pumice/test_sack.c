@@ -10,6 +10,7 @@ static const struct sack full = {.requester = 0x123456,
                                  .expected = 0xfffffe,
                                  .end = 0x10,
                                  .newest = 0x13,
+                                 .twice = 0x89abcdef,
                                  .gaps = 2,
                                  .gap = {{0xfffffe, 0x1}, {0x5, 0xc}}};
 
@@ -20,20 +21,21 @@ Test(sack, a_written_sack_is_read_back)
     memset(bytes, 0xdb, sizeof bytes);
     memset(&got, 0xdb, sizeof got);
     sack_encode(&full, bytes);
-    cr_assert_eq(sack_len(&full), 36);
-    cr_expect_eq(bytes[36], 0xdb, "it ends where it says");
-    cr_assert(sack_decode(bytes, 36, &got));
+    cr_assert_eq(sack_len(&full), 40);
+    cr_expect_eq(bytes[40], 0xdb, "it ends where it says");
+    cr_assert(sack_decode(bytes, 40, &got));
     cr_expect(got.requester == full.requester && got.responder == full.responder);
     cr_expect(got.expected == full.expected && got.end == full.end && got.newest == full.newest);
+    cr_expect_eq(got.twice, full.twice);
     cr_assert_eq(got.gaps, 2);
     cr_expect_eq(memcmp(got.gap, full.gap, 2 * sizeof full.gap[0]), 0);
 }
 
 Test(sack, the_bytes_of_a_sack)
 {
-    static const uint8_t want[] = {'P', 'M',  'C',  'S',  1,    2,    0,    3,    0, 0x12, 0x34, 0x56,
-                                   0,   0xfe, 0xdc, 0xba, 0x00, 0xff, 0xff, 0xfe, 0, 0x00, 0x00, 0x10,
-                                   0,   0,    0,    0,    0,    3,    0,    0,    7, 0,    0,    7};
+    static const uint8_t want[] = {'P',  'M',  'C',  'S',  2,    2,    0, 3,    0,    0x12, 0x34, 0x56, 0,    0xfe,
+                                   0xdc, 0xba, 0x00, 0xff, 0xff, 0xfe, 0, 0x00, 0x00, 0x10, 0x89, 0xab, 0xcd, 0xef,
+                                   0,    0,    0,    0,    0,    3,    0, 0,    7,    0,    0,    7};
     uint8_t bytes[sizeof want];
     sack_encode(&full, bytes);
     cr_expect_eq(memcmp(bytes, want, sizeof want), 0);
@@ -45,15 +47,15 @@ Test(sack, the_newest_packet_may_be_far_beyond_the_end)
     struct sack s = full, got;
     s.newest = s.end + 0xffff;
     sack_encode(&s, bytes);
-    cr_assert(sack_decode(bytes, 36, &got));
+    cr_assert(sack_decode(bytes, 40, &got));
     cr_expect_eq(got.newest, s.newest);
     s.newest++;
     sack_encode(&s, bytes);
-    cr_assert(sack_decode(bytes, 36, &got));
+    cr_assert(sack_decode(bytes, 40, &got));
     cr_expect_eq(got.newest, s.newest - 1, "there is no room for more");
     s.newest = s.end;
     sack_encode(&s, bytes);
-    cr_assert(sack_decode(bytes, 36, &got));
+    cr_assert(sack_decode(bytes, 40, &got));
     cr_expect_eq(got.newest, s.end);
 }
 
@@ -81,24 +83,24 @@ Test(sack, packets_that_are_no_sacks)
     uint8_t bytes[SACK_LEN_MOST] = {0};
     struct sack got;
     sack_encode(&full, bytes);
-    for (uint32_t len = 0; len < 36; len++)
+    for (uint32_t len = 0; len < 40; len++)
         cr_expect_not(sack_decode(bytes, len, &got), "cut short: %u", len);
     cr_expect_not(sack_decode(bytes, 37, &got), "too long");
     for (unsigned i = 0; i < 6; i++) { /* magic, version, number of gaps */
         bytes[i] ^= 0x40;
-        cr_expect_not(sack_decode(bytes, 36, &got), "byte %u", i);
+        cr_expect_not(sack_decode(bytes, 40, &got), "byte %u", i);
         bytes[i] ^= 0x40;
     }
     for (unsigned i = 8; i < 24; i += 4) { /* numbers of more than 24 bits */
         bytes[i] = 1;
-        cr_expect_not(sack_decode(bytes, 36, &got), "byte %u", i);
+        cr_expect_not(sack_decode(bytes, 40, &got), "byte %u", i);
         bytes[i] = 0;
     }
 }
 
 Test(sack, the_sack_in_a_packet)
 {
-    uint8_t bytes[12 + 8 + 36 + 4] = {0x64, 0, 0xff, 0xff, 0, 0, 0, 2, 0, 0, 0, 0, 0x80, 0x50, 0x4d, 0x43, 0, 0, 0, 2};
+    uint8_t bytes[12 + 8 + 40 + 4] = {0x64, 0, 0xff, 0xff, 0, 0, 0, 2, 0, 0, 0, 0, 0x80, 0x50, 0x4d, 0x43, 0, 0, 0, 2};
     struct sack got;
     sack_encode(&full, bytes + 20);
     cr_assert(sack_of_packet(bytes, sizeof bytes, &got));
