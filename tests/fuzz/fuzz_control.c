@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "daemon/base/log.h"
+#include "daemon/session/segment_guard.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_user.h"
 
@@ -62,14 +65,33 @@ static void receive(struct fixture *f, struct client *c, uint32_t op)
     fixture_close_fds(f);
 }
 
+#define FILE_FIELDS (sizeof(struct pm_reg_mr_req) - offsetof(struct pm_reg_mr_req, file_offset))
+/* The request brings the file of its region. The file has pages for some regions, and is too short for others. It may become
+ * shorter later, when the daemon has mapped it. */
+static void bring_file(struct fixture *f, struct pm_reg_mr_req *r, struct input *in)
+{
+    static int file = -1;
+    struct stat st;
+
+    if (file < 0)
+        file = memfd_create("region", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)(take(in, 1) % 8 * 2048)) != 0 || fstat(file, &st) != 0)
+        abort();
+    r->file_offset = take(in, 1) * 64u;
+    r->file_dev = st.st_dev;
+    r->file_ino = st.st_ino;
+    f->rq.fd[0] = dup(file);
+    f->rq.fds = 1;
+}
+
 /* A message whose payload is of the right length now and then, with known numbers at its words. */
 static void message(struct fixture *f, struct client *c, struct input *in)
 {
     static const uint16_t lengths[PM_OP_MAX_] = {
         [PM_OP_QUERY_GID] = 4,
         [PM_OP_DEALLOC_PD] = 4,
-        [PM_OP_REG_MR] = 32,
-        [PM_OP_REREG_MR] = 40,
+        [PM_OP_REG_MR] = sizeof(struct pm_reg_mr_req),
+        [PM_OP_REREG_MR] = sizeof(struct pm_rereg_mr_req),
         [PM_OP_DEREG_MR] = 4,
         [PM_OP_DESTROY_CHANNEL] = 4,
         [PM_OP_CREATE_CQ] = 16,
@@ -109,7 +131,10 @@ static void message(struct fixture *f, struct client *c, struct input *in)
     f->rq.fds = op == PM_OP_OPEN_XRCD && known & 1;
     f->rq.fd[0] = f->rq.fds ? dup(known & 2 ? STDIN_FILENO : STDERR_FILENO) : -1;
     memset(f->rq.payload, 0, len);
-    for (uint32_t i = 0; i + 4 <= len; i += 4) {
+    /* bring_file fills in the fields of the file. */
+    bool region = (op == PM_OP_REG_MR || op == PM_OP_REREG_MR) && len == lengths[op];
+    uint32_t drawn = region ? len - FILE_FIELDS : len;
+    for (uint32_t i = 0; i + 4 <= drawn; i += 4) {
         uint32_t word = i / 4 < 15 && known & 1u << (i / 4) ? c->number[take(in, 1) % 16] : take(in, 1 + (i % 8 == 0));
 
         memcpy(f->rq.payload + i, &word, 4);
@@ -120,6 +145,11 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         r->va = r->iova = (uintptr_t)memory;
         r->length = sizeof(memory);
     }
+    if (region && known & 0x2000)
+        bring_file(f,
+                   op == PM_OP_REG_MR ? (struct pm_reg_mr_req *)(void *)f->rq.payload
+                                      : &((struct pm_rereg_mr_req *)(void *)f->rq.payload)->mr,
+                   in);
     if ((op == PM_OP_ATTACH_MCAST || op == PM_OP_DETACH_MCAST) && known & 0x4000) { /* few groups, so that they meet */
         struct pm_mcast_req *r = (struct pm_mcast_req *)(void *)f->rq.payload;
 
@@ -401,6 +431,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     uint64_t now = clock_ns();
 
     log_set_level(LOG_LEVEL_ERROR);
+    segment_guard_install();
     if (!fixture_start(&f))
         abort();
     fuzz_quota_start(&f, &quota);

@@ -61,8 +61,8 @@ static inline void fuzz_must_be_empty(struct device *d)
 {
     for (unsigned i = 0; i < 1000 && device_deadline(d) != NEVER; i++)
         device_pass(d, device_deadline(d));
-    if (d->num_sessions || d->pds.count || d->xrcds.count || d->targets.count || d->num_mrs || d->num_mws ||
-        !LIST_EMPTY(&d->users) || !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) ||
+    if (d->num_sessions || d->memory.shared.n || d->pds.count || d->xrcds.count || d->targets.count || d->num_mrs ||
+        d->num_mws || !LIST_EMPTY(&d->users) || !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) ||
         !TAILQ_EMPTY(&d->backlog) || !TAILQ_EMPTY(&d->dirty_cqs) || !TAILQ_EMPTY(&d->waiting_tm_srqs) ||
         device_deadline(d) != NEVER)
         abort();
