@@ -68,7 +68,7 @@ static void receive(struct fixture *f, struct client *c, uint32_t op)
 #define FILE_FIELDS (sizeof(struct pm_reg_mr_req) - offsetof(struct pm_reg_mr_req, file_offset))
 /* The request brings the file of its region. The file has pages for some regions, and is too short for others. It may become
  * shorter later, when the daemon has mapped it. */
-static void bring_file(struct fixture *f, struct pm_reg_mr_req *r, struct input *in)
+static void bring_file(struct fixture *f, struct client *c, struct pm_reg_mr_req *r, struct input *in)
 {
     static int file = -1;
     struct stat st;
@@ -77,6 +77,7 @@ static void bring_file(struct fixture *f, struct pm_reg_mr_req *r, struct input 
         file = memfd_create("region", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, (off_t)(take(in, 1) % 8 * 2048)) != 0 || fstat(file, &st) != 0)
         abort();
+    c->session->client_mem->path = PM_MEMORY_PROCESS_VM; /* as if the client were of the daemon's user */
     r->file_offset = take(in, 1) * 64u;
     r->file_dev = st.st_dev;
     r->file_ino = st.st_ino;
@@ -146,7 +147,7 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         r->length = sizeof(memory);
     }
     if (region && known & 0x2000)
-        bring_file(f,
+        bring_file(f, c,
                    op == PM_OP_REG_MR ? (struct pm_reg_mr_req *)(void *)f->rq.payload
                                       : &((struct pm_rereg_mr_req *)(void *)f->rq.payload)->mr,
                    in);
