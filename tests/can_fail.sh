@@ -200,6 +200,7 @@ fault SACK_ROOM unit/core/requester test_selective daemon/core/selective/scorebo
 fault SACK_WAKE unit/core/requester test_selective daemon/core/requester/retry.c 'if (r->board.wake_at && r->board.wake_at < d)' 'if (false)'
 fault SACK_PROBE unit/core/requester test_selective daemon/core/requester/selective.c 'min32((uint32_t)twice, b->repeated)' 'min32((uint32_t)twice, 0)'
 fault REORDERING unit/core/path test_reordering daemon/core/path/reordering.c 'else if (++r->in_vain == IN_VAIN_MOST)' 'else if (false)'
+fault HELD_WHERE unit/daemon/loop test_traffic daemon/loop/device_setup.c 'c->reorder_mem = d->reorder_mem;' ''
 fault SACK_NEWEST unit/pcap test_note pcap/sack_text.c 'last_before(s->newest)' 'last_before(s->end)'
 fault NET_RECORDED e2e/cli replay daemon/loop/tx.c 'record(d, made, v->ce, lost);' 'record(d, made, v->ce, false);'
 fault NET_REPLAYED e2e/cli replay daemon/server/device_set.c 'if (d->netem && d->decisions.replays)' 'if (false)'

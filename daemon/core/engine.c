@@ -105,7 +105,7 @@ static void sections_of(const struct engine_config *c, struct sections *l)
     l->done = reserve(&at, (size_t)c->completion_slots * sizeof(struct completion));
     l->events = reserve(&at, (size_t)c->event_slots * sizeof(struct event));
     l->copies = reserve(&at, c->read_copy_bytes);
-    l->reorder = reserve(&at, c->selective ? c->reorder_bytes : 0);
+    l->reorder = reserve(&at, c->selective && !c->reorder_mem ? c->reorder_bytes : 0);
     l->total = at;
 }
 
@@ -152,7 +152,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->copies = (struct read_copies){.bytes = base + l.copies, .size = cfg->read_copy_bytes};
     uint32_t payload = 128u << cfg->active_mtu;
     uint32_t slots = cfg->selective ? (uint32_t)(cfg->reorder_bytes / reorder_slot_size(payload)) : 0;
-    reorder_pool_init(&e->reorder, base + l.reorder, slots, payload);
+    reorder_pool_init(&e->reorder, cfg->reorder_mem ? cfg->reorder_mem : base + l.reorder, slots, payload);
     return e;
 }
 

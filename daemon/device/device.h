@@ -87,6 +87,7 @@ struct device {
     struct engine *engine;
     void *engine_mem;
     size_t engine_mem_size;
+    uint8_t *reorder_mem; /* for engine_config.reorder_mem, in the buffers of the copier; NULL: selective is off */
     struct copier copier; /* its buffers hold all packets */
     struct mem_backend memory;
 

@@ -63,6 +63,7 @@ static void configure_engine(struct device *d)
     c->ecn = s->ecn;
     c->e2e_credits = s->e2e_credits;
     c->selective = s->selective;
+    c->reorder_mem = d->reorder_mem;
     if (s->window_pkts)
         c->window_pkts = s->window_pkts;
     c->max_resends = s->max_resends;
@@ -124,19 +125,30 @@ int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX])
     return 0;
 }
 
-/* All packets are in the buffers of the copier, because their payload is copied from and to the memory of clients. */
+/* Memory for packets that come before an earlier one, bytes. */
+static size_t reorder_bytes(const struct device *d)
+{
+    struct engine_config c;
+
+    engine_config_defaults(&c);
+    return d->settings->selective ? c.reorder_bytes : 0;
+}
+
+/* All packets are in the buffers of the copier, because their payload is copied from and to the memory of clients. Payload
+ * from elsewhere is copied once more, and a system call writes fewer bytes of it. */
 static int make_buffers(struct device *d)
 {
-    const size_t rx = (size_t)UDP_RX_MSGS * UDP_RX_BYTES, page = 4096;
+    const size_t rx = (size_t)UDP_RX_MSGS * UDP_RX_BYTES, reorder = reorder_bytes(d), page = 4096;
 
     size_t late = d->settings->unkind & UNKIND_VISIBILITY ? LATE_WRITES_BYTES : 0;
 
-    if (copier_init(&d->copier, DEVICE_TX_BYTES + page + rx + late + MEM_BACKEND_BUFFERS) != 0)
+    if (copier_init(&d->copier, DEVICE_TX_BYTES + page + rx + reorder + page + late + MEM_BACKEND_BUFFERS) != 0)
         return -ENOMEM;
     d->tx.buf = copier_alloc(&d->copier, DEVICE_TX_BYTES);
     d->udp.rx.buf = copier_alloc(&d->copier, rx);
+    d->reorder_mem = reorder ? copier_alloc(&d->copier, reorder) : NULL;
     int rc = mem_backend_init(&d->memory, &d->copier);
-    return d->tx.buf && d->udp.rx.buf ? rc : -ENOMEM;
+    return d->tx.buf && d->udp.rx.buf && (d->reorder_mem || !reorder) ? rc : -ENOMEM;
 }
 
 static int be_unkind(struct device *d)

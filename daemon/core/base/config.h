@@ -41,6 +41,7 @@ struct engine_config {
     bool selective;
     bool selective_assumed; /* for tests: peers are not asked, and all are taken to understand it */
     uint32_t reorder_bytes; /* memory for such packets, of all QPs together; see base/reorder.h */
+    uint8_t *reorder_mem; /* so many bytes of the owner, from which it writes faster; NULL: the engine's own memory */
     uint64_t probe_min_ns; /* earliest tail probe after the last progress, however short the round trips are */
     uint64_t first_window_bytes; /* the congestion window of a destination at the start */
     /* The least time without any answer from a destination before its path counts as blocked. Hosts with little processor

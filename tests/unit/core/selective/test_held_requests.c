@@ -6,16 +6,27 @@
 #include "wire/pumice/sack.h"
 
 static uint32_t key;
+static _Alignas(64) uint8_t held_mem[1 << 16]; /* the owner's memory for what is kept */
+static const uint8_t *written; /* source of the last write */
+
+static int note_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src,
+                      size_t len)
+{
+    written = src;
+    return fix_write(ctx, qpn, dst, ndst, src, len);
+}
 
 static void begin(bool assumed)
 {
-    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
+    static const struct mem_ops ops = {.read = fix_read, .write = note_write, .atomic = fix_atomic};
     struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM};
     mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
     fix_init(&fix);
     fix.cfg.selective = true;
     fix.cfg.selective_assumed = assumed;
     fix.cfg.reorder_bytes = (uint32_t)(16 * reorder_slot_size(2048));
+    fix.cfg.reorder_mem = held_mem;
+    cr_assert_leq(fix.cfg.reorder_bytes, sizeof held_mem);
     free(fix.mem);
     fix.mem = fix_zalloc(engine_size(&fix.cfg));
     fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
@@ -116,6 +127,14 @@ Test(selective_responder, a_tail_probe_is_answered_by_a_report)
     cr_assert_eq(transmit(), 1);
     cr_expect_eq(sack_in(0).expected, 100);
     cr_expect_eq(counters()->duplicate_request, 1);
+}
+
+Test(selective_responder, packets_are_kept_in_the_memory_of_the_owner)
+{
+    arrive(write_of(101));
+    arrive(write_of(100));
+    cr_expect_eq(fix.writes, 2);
+    cr_expect(written >= held_mem && written < held_mem + sizeof held_mem);
 }
 
 Test(selective_responder, the_report_counts_what_came_twice)

@@ -51,6 +51,16 @@ static void post_recv(struct fixture_qp *qp, size_t to, uint32_t len)
 
 TestSuite(traffic, .init = start, .fini = finish);
 
+/* The payload of such packets goes to the memory of clients. From other memory, it would be copied once more. */
+Test(traffic, packets_behind_a_gap_are_kept_in_the_buffers_of_the_copier)
+{
+    const struct copier *c = &f.device->copier;
+    const uint8_t *mem = f.device->config.reorder_mem;
+
+    cr_assert(mem && f.device->config.selective);
+    cr_expect(mem >= c->buffers && mem + f.device->config.reorder_bytes <= c->buffers + c->size);
+}
+
 Test(traffic, write_send_read_atomic)
 {
     struct pm_cqe e;
