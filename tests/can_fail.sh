@@ -98,6 +98,11 @@ fault UNKIND_EVENT e2e/cli unkind daemon/objects/cq.c 'if (draw % 2)' 'if (draw 
 fault DECISIONS e2e/cli replay daemon/loop/decision_memory.c 'named && decisions_find(&d->decisions, &p, newest, &planned)' 'false'
 fault SHRINK unit/cmd test_ddmin src/cmd/replay/ddmin.c 'result = try_parts(s, parts, true);' ';'
 
+# --- processors
+fault APART unit/daemon/loop test_apart daemon/loop/apart.c '&& sessions <= processors' ''
+fault LEAVE_CPU unit/verbs test_leave_cpu src/verbs/base/leave_cpu.c 'sched_setaffinity(0, sizeof(others), &others) == 0)' 'true)'
+fault LEAVE_AS_BEFORE unit/verbs test_leave_cpu src/verbs/base/leave_cpu.c 'choose_as_before(&allowed);' ';'
+
 # --- the checker of programs
 fault CHECK_TRACE unit/check test_trace src/check/base/trace.c 'if (*r->slot[i] != r->trace->at[i])' 'if (false)'
 fault CHECK_PAIRS unit/check test_pairs src/cmd/check/pairs.c 'if (a->sq_psn != b->rq_psn)' 'if (false)'

@@ -16,6 +16,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/event_loop.h"
 #include "daemon/base/log.h"
+#include "daemon/loop/apart.h"
 #include "daemon/loop/pass.h"
 #include "daemon/loop/port_change.h"
 #include "daemon/net/netlink.h"
@@ -248,6 +249,8 @@ void loop_run(struct device *d)
 {
     uint64_t idle_ns = d->settings->idle_us * NS_PER_US;
     uint64_t looked = 0;
+    struct apart apart = {0};
+    unsigned processors = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
     unsigned passes = 0, empty = 0; /* empty passes since the last yield */
 
     watch_activity(d);
@@ -262,6 +265,8 @@ void loop_run(struct device *d)
              * backwards. */
             looked = now = clock_ns();
             cpu_yield_check(&d->cpu_yield, now);
+            d->clients_apart = apart_look(&apart, d->io.loopback_packets, d->io.tx_packets + d->io.rx_packets,
+                                          d->num_sessions, processors);
         }
         bool worked = device_pass(d, now);
         stuck_memory_check(d);

@@ -63,6 +63,8 @@ void client_wakeup_pass(struct device *d, uint64_t now)
     TAILQ_FOREACH (s, &d->sessions, link) {
         if (atomic_load_explicit(&s->page->cpu, memory_order_relaxed) != cpu)
             atomic_store_explicit(&s->page->cpu, cpu, memory_order_relaxed);
+        if (atomic_load_explicit(&s->page->apart, memory_order_relaxed) != d->clients_apart)
+            atomic_store_explicit(&s->page->apart, d->clients_apart, memory_order_relaxed);
         check_wait(s, now);
     }
 }

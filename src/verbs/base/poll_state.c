@@ -111,6 +111,25 @@ enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struc
     return t->phase == VB_POLL_WAITING ? VB_POLL_WAIT : give_way(crowd, view);
 }
 
+bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
+{
+    bool crowded = view->now < atomic_load_explicit(&crowd->slow_until, memory_order_relaxed);
+
+    if (!view->same_cpu || !view->apart || crowded) {
+        t->together = 0;
+        return false;
+    }
+    if (++t->together < VB_POLL_LEAVE_TURNS || (t->stays && view->now - t->left_at < t->stays))
+        return false;
+    bool again = t->stays && view->now - t->left_at < t->stays + VB_POLL_LEAVE_MAX_NS;
+    t->stays = !again                                ? VB_POLL_LEAVE_MIN_NS
+               : t->stays < VB_POLL_LEAVE_MAX_NS / 2 ? 2 * t->stays
+                                                     : VB_POLL_LEAVE_MAX_NS;
+    t->left_at = view->now;
+    t->together = 0;
+    return true;
+}
+
 uint32_t vb_poll_next_wait_us(struct vb_poll_thread *t)
 {
     uint32_t us = t->wait_us;

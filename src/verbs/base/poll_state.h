@@ -114,6 +114,14 @@
  * measured. */
 #define VB_POLL_LATE_NS             UINT64_C(500000)
 
+/* Turns in a row on the processor of a daemon that wants its clients apart, before the thread leaves it. The scheduler may
+ * move one of the two by itself. Chosen, not measured. */
+#define VB_POLL_LEAVE_TURNS         32
+/* The least time between two moves: MIN after the first one. It doubles with each move, up to MAX, because a scheduler
+ * that brings the thread back again and again has a reason. After a longer time without a move it is MIN again. */
+#define VB_POLL_LEAVE_MIN_NS        UINT64_C(1000000)
+#define VB_POLL_LEAVE_MAX_NS        UINT64_C(20000000)
+
 /* Time between two checks that the daemon lives. Chosen, not measured. */
 #define VB_POLL_CHECK_NS            UINT64_C(50000000)
 /* clang-format on */
@@ -138,6 +146,8 @@ struct vb_poll_thread {
     unsigned yields; /* turns without news */
     long switches; /* involuntary context switches of the thread, at the last count */
     uint32_t wait_us; /* how long the next wait is */
+    unsigned together; /* turns in a row on the processor of the daemon, while it wants its clients apart */
+    uint64_t left_at, stays; /* ns: when the thread last left it, and how long it stays after a move; 0: it never did */
     const void *page; /* session page of the context of the last turn */
     /* The published completions on that page at the end of the last turn. The thread has polled all of them since. */
     uint32_t published;
@@ -162,6 +172,7 @@ struct vb_poll_view {
     bool alone; /* vb_poll_is_alone */
     bool daemon_sleeps;
     bool same_cpu; /* the daemon last ran on the processor of this thread; counts only if alone */
+    bool apart; /* it wants its clients to be on others */
 };
 
 enum vb_poll_action {
@@ -191,6 +202,9 @@ enum vb_poll_action vb_poll_choose(struct vb_poll_thread *t, const struct vb_pol
  * involuntary switch if another thread ran. */
 enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
                                            const struct vb_poll_view *view, long switches);
+
+/* Should the thread leave the processor of the daemon now? True at most once in a while. To be called once in a turn. */
+bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view);
 
 /* Returns how long the wait of VB_POLL_WAIT is, in us. Doubles the next one, up to VB_POLL_WAIT_MAX_US. */
 uint32_t vb_poll_next_wait_us(struct vb_poll_thread *t);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "src/verbs/base/clock.h"
+#include "src/verbs/base/leave_cpu.h"
 #include "src/verbs/base/poll_state.h"
 
 _Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_thread vb_poll_self;
@@ -56,8 +57,13 @@ static enum vb_poll_action choose(struct vb_context *c, uint64_t now)
         .alone = vb_poll_is_alone(&vb_poll_self, page, atomic_load_explicit(&c->gone, memory_order_relaxed)),
         .daemon_sleeps = atomic_load_explicit(&page->sleeping, memory_order_relaxed),
     };
-    if (view.alone)
-        view.same_cpu = atomic_load_explicit(&page->cpu, memory_order_relaxed) == (uint32_t)sched_getcpu();
+    if (view.alone) {
+        uint32_t cpu = atomic_load_explicit(&page->cpu, memory_order_relaxed);
+        view.same_cpu = cpu == (uint32_t)sched_getcpu();
+        view.apart = atomic_load_explicit(&page->apart, memory_order_relaxed);
+        if (vb_poll_should_leave(&vb_poll_self, &c->crowd, &view))
+            vb_leave_cpu(cpu);
+    }
     enum vb_poll_action action = vb_poll_choose(&vb_poll_self, &c->crowd, &view);
     if (action == VB_POLL_COUNT_SWITCHES)
         action = vb_poll_choose_counted(&vb_poll_self, &c->crowd, &view, involuntary_switches());

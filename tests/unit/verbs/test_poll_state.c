@@ -19,7 +19,7 @@ static uint32_t published; /* by the daemon */
 static char context[2], page[2];
 
 /* The state of the daemon as the thread sees it. */
-static bool gone, daemon_sleeps, same_cpu;
+static bool gone, daemon_sleeps, same_cpu, apart;
 static long switches;
 
 static void setup(void)
@@ -261,4 +261,50 @@ Test(poll_state, sleeps_that_are_not_late_get_shorter)
     vb_poll_slept(&crowd, vb_poll_backoff(&crowd), now, now + vb_poll_backoff(&crowd));
     cr_expect_eq(vb_poll_backoff(&crowd), VB_POLL_BACKOFF_MIN_NS);
     cr_expect_eq(crowd.slow_until, until, "not crowded any more");
+}
+
+/* --- leaving the processor of the daemon -------------------------------------------------------- */
+
+/* Turns until the thread should leave, 1 us apart; 0: not within most turns. */
+static unsigned turns_until_leave(unsigned most)
+{
+    for (unsigned i = 1; i <= most; i++) {
+        const struct vb_poll_view view = {.now = now += US, .alone = true, .same_cpu = same_cpu, .apart = apart};
+
+        if (vb_poll_should_leave(&thread, &crowd, &view))
+            return i;
+    }
+    return 0;
+}
+
+Test(poll_state, a_thread_leaves_a_daemon_that_wants_to_be_apart)
+{
+    cr_expect_eq(turns_until_leave(10000), 0, "the daemon does not want it");
+    apart = true;
+    cr_expect_eq(turns_until_leave(10000), VB_POLL_LEAVE_TURNS);
+    same_cpu = false;
+    cr_expect_eq(turns_until_leave(10000), 0, "it is on another processor");
+}
+
+Test(poll_state, a_scheduler_that_brings_a_thread_back_is_left_alone_for_longer_each_time)
+{
+    apart = true;
+    turns_until_leave(VB_POLL_LEAVE_TURNS);
+    cr_expect_eq(turns_until_leave(100000), VB_POLL_LEAVE_MIN_NS / US);
+    cr_expect_eq(turns_until_leave(100000), 2 * VB_POLL_LEAVE_MIN_NS / US);
+    for (int i = 0; i < 10; i++)
+        turns_until_leave(100000);
+    cr_expect_eq(turns_until_leave(100000), VB_POLL_LEAVE_MAX_NS / US);
+    now += 100 * VB_POLL_LEAVE_MAX_NS;
+    cr_expect_eq(turns_until_leave(100000), VB_POLL_LEAVE_TURNS, "after a long time");
+    cr_expect_eq(turns_until_leave(100000), VB_POLL_LEAVE_MIN_NS / US);
+}
+
+Test(poll_state, a_thread_stays_where_processors_are_crowded)
+{
+    apart = true;
+    vb_poll_yielded(&crowd, now, now + 2 * MS);
+    now += 2 * MS;
+    cr_expect_eq(turns_until_leave(999), 0, "a yield was slow");
+    cr_expect_eq(turns_until_leave(1000), VB_POLL_LEAVE_TURNS, "a millisecond later");
 }

@@ -64,6 +64,16 @@ Test(client_wakeup, a_wait_ends_after_its_time)
     cr_assert_eq(page->published, before + PM_WAKE);
 }
 
+Test(client_wakeup, clients_hear_whether_they_should_leave)
+{
+    f.device->clients_apart = true;
+    client_wakeup_pass(f.device, NS_PER_S);
+    cr_assert_eq(page->apart, 1);
+    f.device->clients_apart = false;
+    client_wakeup_pass(f.device, NS_PER_S);
+    cr_assert_eq(page->apart, 0);
+}
+
 /* A wait begins when the loop sees it, not at the end of the previous one. */
 Test(client_wakeup, a_thread_can_wait_again)
 {
