@@ -233,7 +233,7 @@ static void touch_atomic(void)
         p.buf[63] = p.buf[72] = 9;
         post_atomic(64, i);
         if (wrong && i == 42)
-            need(*result < 42);
+            need(*result <= 42); /* the device may have answered */
         if (wrong && i == 43)
             *result = 1000;
         p.buf[63]++; /* its neighbours */
