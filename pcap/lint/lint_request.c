@@ -162,6 +162,12 @@ bool lint_wrong_length(const struct lint *l, const struct flow *flow, const stru
 
 /* --- new requests ------------------------------------------------------------------------------------------------- */
 
+/* Is the length of the READ known? A damaged one may have any length in its RETH. */
+static bool has_length(const struct record *r)
+{
+    return !(r->flags & (RECORD_MALFORMED | RECORD_DAMAGED));
+}
+
 /* Puts a request into the list. Checks it together with its neighbours, and by the rules of tag matching. */
 static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
 {
@@ -176,7 +182,7 @@ static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t 
     flow->num_requests++;
     list[i] = (struct request){.psn = psn, .span = 1, .record = number, .damaged = (r->flags & RECORD_DAMAGED) != 0};
     if (is_read(r))
-        list[i].span = r->flags & RECORD_MALFORMED ? 0 : lint_span(flow, r->dmalen);
+        list[i].span = has_length(r) ? lint_span(flow, r->dmalen) : 0;
     if (is_answered(r) && !list[i].damaged) {
         list[i].response = calloc(1, sizeof(struct response));
         if (!list[i].response)
@@ -211,7 +217,7 @@ static void append(struct lint *l, struct flow *flow, uint32_t number, uint64_t 
     flow->slack = 0;
     if (s && s->span)
         flow->next = psn + s->span;
-    else if (is_read(r) && r->flags & RECORD_MALFORMED) /* its length is not known */
+    else if (is_read(r) && !has_length(r))
         flow->slack = FAR_PSNS / 2;
     else if (is_read(r)) /* the number of responses at the smallest path MTU */
         flow->slack = (uint32_t)(((uint64_t)r->dmalen + PKT_MTU_MIN - 1) / PKT_MTU_MIN - 1);
