@@ -20,8 +20,8 @@ struct reordering {
     uint64_t grown_at; /* when packets last came twice, ns */
     uint64_t rests_until; /* the window stays zero until this time, ns */
     uint8_t losses; /* reports of lost packets since a packet was late */
-    uint8_t
-        in_vain; /* how often packets came twice although the window is a round trip, less those that were only late */
+    /* How often packets came twice although the window is a round trip. Each packet that was only late takes one off. */
+    uint8_t in_vain;
 };
 
 /* The time after which a missing packet counts as lost, ns. srtt: the round trip. */

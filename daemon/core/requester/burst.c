@@ -103,7 +103,7 @@ static bool can_store(const struct qp *qp, const struct send_wqe *w, uint32_t of
     return sge_iter_allowed(&s);
 }
 
-/* The packet may come twice, because it is not sent for a SACK. Then this does not show that packets are late. */
+/* A packet that is sent again without a SACK may come twice. Then this does not show that packets are late. */
 static void count_repeated(struct requester *r)
 {
     if (r->cause == RETRANS_SELECTIVE)

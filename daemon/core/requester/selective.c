@@ -22,8 +22,8 @@ static void take_sample(struct qp *qp, uint64_t now)
     }
 }
 
-/* Packets that came twice were sent again, although the first ones were only late. But not if a probe or going back
- * has sent so many packets again. */
+/* If packets came twice, the sender has sent them again although the first ones were only late. Packets that a probe or
+ * going back has sent again do not show that. */
 static void count_unneeded(struct qp *qp, const struct sack *s, uint64_t now)
 {
     struct scoreboard *b = &qp->req->board;

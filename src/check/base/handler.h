@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Signals that an access of the program to memory causes, because the checker asked for that. The checker's handler comes
- * first. What it doesn't know goes to the handler of the program, which is kept here. */
+ * first. It calls the handler of the program, which is kept here, for signals that the checker did not cause. */
 #ifndef PUMICE_SRC_CHECK_BASE_HANDLER_H
 #define PUMICE_SRC_CHECK_BASE_HANDLER_H
 

@@ -50,6 +50,8 @@
  *      YIELDING, CROWDED sleep, until the daemon publishes       sleep
  *      WAITING           wait for the daemon                     (like YIELDING)
  *
+ * Before the action, a thread may leave the processor of the daemon: vb_poll_should_leave.
+ *
  * A thread can't wait for a daemon that is gone or that sleeps, because such a daemon would not wake it. Then the
  * thread acts as in YIELDING. */
 #ifndef PUMICE_SRC_VERBS_BASE_POLL_STATE_H

@@ -204,13 +204,19 @@ Test(selective_requester, a_report_ends_going_back)
     cr_expect_eq(info().inflight_bytes, 0);
 }
 
-/* A round trip of 80 us, and a packet that was sent again although it was only late: the window is 20 us. */
-static void learn_reordering(void)
+/* A message of 80 us, with PSN 200. */
+static void know_round_trip(void)
 {
     post(WR_RDMA_WRITE, 256); /* 200 */
     EXPECT_SENT(200);
     fix.now += 80000;
     ack(200);
+}
+
+/* A round trip of 80 us, and a packet that was sent again although it was only late: the window is 20 us. */
+static void learn_reordering(void)
+{
+    know_round_trip();
     post(WR_RDMA_WRITE, 3 * 256); /* 201 … 203 */
     EXPECT_SENT(201, 202, 203);
     fix.now += 80000;
@@ -275,10 +281,7 @@ Test(selective_requester, without_room_at_the_peer_nothing_waits)
 /* The packet of the probe comes twice, because only its answer was lost. */
 Test(selective_requester, a_probe_that_comes_twice_shows_no_late_packet)
 {
-    post(WR_RDMA_WRITE, 256); /* 200 */
-    EXPECT_SENT(200);
-    fix.now += 80000;
-    ack(200);
+    know_round_trip();
     post(WR_RDMA_WRITE, 2 * 256); /* 201, 202 */
     EXPECT_SENT(201, 202);
     fix.now += 80000;
