@@ -13,8 +13,7 @@ struct resource *resp_new_resource(struct qp *qp)
     return res;
 }
 
-/* The free-running index of a resource in the ring. */
-static uint32_t index_of(const struct responder *r, const struct resource *res)
+uint32_t resp_resource_index(const struct responder *r, const struct resource *res)
 {
     uint32_t newest = r->res_tail - 1;
     return newest - ((newest - (uint32_t)(res - r->res)) & r->res_mask);
@@ -35,7 +34,7 @@ void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint
             r->res_unread += resource_is_unread(res);
         }
     } else {
-        uint32_t index = index_of(r, res);
+        uint32_t index = resp_resource_index(r, res);
         if (r->res_pending == 0 || (int32_t)(index - r->res_first) < 0)
             r->res_first = index;
         res->pending = true;
@@ -54,6 +53,12 @@ void resp_set_copy(struct qp *qp, struct resource *res, uint8_t *copy)
     res->copied = true;
     res->copy = copy;
     res->copy_pkt = res->next_pkt;
+}
+
+void resp_set_kept(struct qp *qp, struct resource *res)
+{
+    qp->resp->res_unread -= resource_is_unread(res);
+    res->kept = true;
 }
 
 void resp_response_done(struct qp *qp, struct resource *res)

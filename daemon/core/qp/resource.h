@@ -21,6 +21,10 @@ void resp_drop_responses(struct qp *qp);
 /* The rest of an unread READ was copied to memory of engine.copies. The copy lasts until the response is sent or
  * dropped. */
 void resp_set_copy(struct qp *qp, struct resource *res, uint8_t *copy);
+/* The data of a READ of at most READ_SMALL bytes were copied to res->data. */
+void resp_set_kept(struct qp *qp, struct resource *res);
+/* The free-running index of a resource in the ring. */
+uint32_t resp_resource_index(const struct responder *r, const struct resource *res);
 /* The resource of this operation whose responses hold psn; NULL: there is none. */
 struct resource *resp_find_resource(struct qp *qp, uint32_t psn, uint8_t operation);
 /* The peer may have n requests outstanding that need a resource. The ring grows if needed, and never shrinks. */

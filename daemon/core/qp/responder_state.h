@@ -10,7 +10,7 @@
 #include "daemon/core/qp/requester_state.h"
 #include "daemon/core/tm/types.h"
 
-/* Bytes of a READ that are copied when it is executed. They stay the answer to its duplicates, as for an atomic. */
+/* Bytes of a READ that are copied into its resource. They stay the answer to its duplicates, as for an atomic. */
 #define READ_SMALL 64u
 
 struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and the state to repeat it */
@@ -34,6 +34,7 @@ struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and th
     bool counted; /* READ: all its packets were sent once, and it counts as done */
     bool again; /* the packets were sent before: the requester may count the request as done already */
     bool copied; /* only while pending */
+    bool kept; /* READ of at most READ_SMALL bytes: they are in `data` */
 };
 struct responder {
     struct queue rq; /* with an SRQ: the one request that was taken from it */
@@ -117,10 +118,11 @@ static inline struct resource *resp_resource(const struct responder *r, uint32_t
 {
     return &r->res[index & r->res_mask];
 }
-/* Is it a READ that is too long for resource.data, and whose data are still to be read for the first time? */
+/* Is it a READ whose data are still to be read for the first time? */
 static inline bool resource_is_unread(const struct resource *res)
 {
-    return res->pending && !res->again && !res->copied && res->operation == OP_READ_REQUEST && res->length > READ_SMALL;
+    return res->pending && !res->again && !res->copied && !res->kept && res->length > 0 &&
+           res->operation == OP_READ_REQUEST;
 }
 
 #endif

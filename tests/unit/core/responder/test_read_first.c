@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tests the order of READs and later requests: a READ returns the contents of its memory before the requests that follow
  * it. */
+#include "daemon/core/qp/qp.h" /* first: its parameters are named as a variable of the following */
+
 #include "tests/unit/core/one_qp.h"
 
 #include "daemon/core/base/psn.h"
 #include "daemon/core/qp/engine_state.h"
 
-#define LONG 5000u /* bytes of a READ that is not copied when it is executed */
+#define LONG 5000u /* bytes of a READ that does not fit its resource */
 
 static uint32_t key;
 static uint8_t old[LONG];
@@ -74,6 +76,75 @@ Test(read_first, a_short_read)
     cr_assert_eq(transmit(), 2);
     expect_old(0, 1, 10);
     cr_expect_eq(sent(1).opcode, OP_ACK);
+}
+
+/* Short READs that come together are read by one call, also if a request between them is not short. */
+Test(read_first, short_reads_are_read_together)
+{
+    qp->attr.max_dest_rd_atomic = 8;
+    uint32_t packets = psn_count(1000, 256);
+    read_arrives(100, 10, 64);
+    read_arrives(101, 0, 0);
+    read_arrives(102, 200, 1000);
+    read_arrives(102 + packets, 7, 1);
+    read_arrives(103 + packets, 300, 64);
+    cr_expect_eq(fix.reads, 0, "before the responses");
+    cr_assert_eq(transmit(), packets + 4);
+    cr_expect_eq(fix.reads, 2);
+    expect_old(0, 1, 10);
+    cr_expect_eq(sent(1).payload_len, 0);
+    expect_old(2, packets, 200);
+    expect_old(2 + packets, 1, 7);
+    expect_old(3 + packets, 1, 300);
+    read_arrives(104 + packets, 400, 64);
+    cr_assert_eq(transmit(), 1);
+    expect_old(0, 1, 400);
+}
+
+Test(read_first, short_reads_before_a_write_are_read_together)
+{
+    qp->attr.max_dest_rd_atomic = 8;
+    read_arrives(100, 0, 64);
+    read_arrives(101, 64, 64);
+    read_arrives(102, 128, 64);
+    write_arrives(103, 0);
+    cr_expect_eq(fix.reads, 1);
+    cr_expect_eq(fix.writes, 1);
+    cr_assert_eq(transmit(), 4);
+    expect_old(0, 1, 0);
+    expect_old(1, 1, 64);
+    expect_old(2, 1, 128);
+}
+
+/* The others are answered. */
+Test(read_first, one_short_read_whose_memory_is_gone)
+{
+    qp->attr.max_dest_rd_atomic = 8;
+    struct mr_init mr = {
+        .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM, .access = ACCESS_REMOTE_READ};
+    uint32_t other;
+    cr_assert_eq(mr_register(fix.e, &mr, &other), 0);
+    read_arrives(100, 0, 64);
+    read_arrives(101, 64, 64);
+    arrive((struct pkt){.opcode = OP_READ_REQUEST, .psn = 102, .reth = {FIX_VA, other, 64}});
+    read_arrives(103, 128, 64);
+    cr_assert_eq(mr_deregister(fix.e, other), 0);
+    cr_assert_eq(transmit(), 3);
+    expect_old(0, 1, 0);
+    expect_old(1, 1, 64);
+    cr_expect_eq(sent(2).aeth.syndrome, NAK_REMOTE_ACCESS);
+    cr_expect_eq(sent(2).psn, 102);
+}
+
+/* Each READ that meets unmapped memory is counted. */
+Test(read_first, short_reads_of_unmapped_memory)
+{
+    qp->attr.max_dest_rd_atomic = 8;
+    fix.unmapped = true;
+    for (uint32_t i = 0; i < 3; i++)
+        read_arrives(100 + i, 64 * i, 64);
+    cr_assert_eq(transmit(), 3);
+    cr_expect_eq(engine_counters(fix.e)->mem_unmapped, 3);
 }
 
 Test(read_first, a_repeated_short_read_returns_the_same_data)
