@@ -167,6 +167,11 @@ fault MILLION verbs/layout test_layout_million daemon/core/memory/key.c 'if (!k 
 fault SHARED_MAP verbs/memory test_shared_region daemon/objects/mr.c 'init.space |= mr_file_space(mr->file);' ''
 fault SHARED_LOST verbs/memory test_shared_region daemon/loop/device_setup.c 'sigdelset(&all, SIGBUS);' ''
 
+# --- small messages
+fault SMALL_COPY verbs/datapath test_small_data src/verbs/datapath/small_data.h 'if (num == 0 ||' 'if (true ||'
+fault SMALL_FENCE verbs/datapath test_small_data src/verbs/datapath/small_data.h 'w->flags & PM_SEND_FENCE' 'false'
+fault SMALL_PD verbs/datapath test_small_data src/verbs/datapath/small_data.h 'mr->mr.pd->handle != qp->qp.pd->handle' 'false'
+
 # --- reliable connections, packet by packet
 fault ACK_EACH verbs/datapath test_ack_counts daemon/core/responder/receive.c '} else if (psn_diff(p->psn, qp->resp->plain_psn) <= 0) { /* else' '} else if (false) { /* else'
 fault NAK_ONCE verbs/wire test_responder_wire daemon/core/responder/receive.c 'if (r->nak_sent && (r->nak_quiet || !went_back))' 'if (false)'

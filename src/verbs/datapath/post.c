@@ -6,6 +6,7 @@
 
 #include "src/verbs/base/sge.h"
 #include "src/verbs/datapath/bind.h"
+#include "src/verbs/datapath/small_data.h"
 #include "src/verbs/datapath/wqe.h"
 #include "src/verbs/datapath/wr_opcode.h"
 #include "src/verbs/session/context.h"
@@ -39,6 +40,8 @@ static int put_data(struct vb_qp *qp, struct pm_send_wqe *w, const struct ibv_se
     }
     if (!vb_length_ok(w->opcode, wr->sg_list, (size_t)wr->num_sge))
         return EINVAL;
+    if (vb_small_data(qp, w, wr->sg_list, (size_t)wr->num_sge))
+        return 0;
     w->num_sge = (uint8_t)wr->num_sge;
     if (wr->num_sge)
         memcpy(body, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));

@@ -7,6 +7,7 @@
 #include "src/verbs/base/sge.h"
 #include "src/verbs/base/verbs_v45.h"
 #include "src/verbs/datapath/bind.h"
+#include "src/verbs/datapath/small_data.h"
 #include "src/verbs/datapath/wqe.h"
 #include "src/verbs/datapath/wr_opcode.h"
 #include "src/verbs/session/context.h"
@@ -180,6 +181,8 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num, const struct ibv_s
         fail(qp, EINVAL);
         return;
     }
+    if (vb_small_data(qp, w, list, num))
+        return;
     w->num_sge = (uint8_t)num;
     if (num)
         memcpy(vb_wqe_body(qp, w), list, num * sizeof(*list));
