@@ -161,8 +161,8 @@ $(BUILD)/tests/unit/check/test_trace: $(call obj,src/check/base/trace.c src/chec
 $(BUILD)/tests/unit/check/test_reports: $(call obj,src/cmd/check/reports.c)
 $(BUILD)/tests/unit/check/test_pairs: $(call obj,src/cmd/check/pairs.c src/cmd/check/reports.c src/check/base/rule.c)
 $(BUILD)/tests/unit/verbs/test_poll_state: $(call obj,src/verbs/base/poll_state.c)
-$(BUILD)/tests/unit/verbs/test_leave_cpu: $(call obj,src/verbs/base/leave_cpu.c)
-$(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c src/verbs/base/leave_cpu.c src/verbs/datapath/poll_wait.c src/verbs/session/context.c)
+$(BUILD)/tests/unit/verbs/test_move_cpu: $(call obj,src/verbs/base/move_cpu.c)
+$(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c src/verbs/base/move_cpu.c src/verbs/datapath/poll_wait.c src/verbs/session/context.c)
 $(BUILD)/tests/unit/verbs/cm/test_cm_ids: $(call obj,src/verbs/cm/cm_ids.c)
 $(BUILD)/tests/unit/verbs/test_poll_after_death: $(call obj,src/verbs/base/table.c src/verbs/datapath/cq_notify.c src/verbs/datapath/poll.c \
 	src/verbs/unkind/poll_size.c src/verbs/unkind/recv_buffers.c)

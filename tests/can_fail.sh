@@ -99,9 +99,11 @@ fault DECISIONS e2e/cli replay daemon/loop/decision_memory.c 'named && decisions
 fault SHRINK unit/cmd test_ddmin src/cmd/replay/ddmin.c 'result = try_parts(s, parts, true);' ';'
 
 # --- processors
-fault APART unit/daemon/loop test_apart daemon/loop/apart.c '&& sessions <= processors' ''
-fault LEAVE_CPU unit/verbs test_leave_cpu src/verbs/base/leave_cpu.c 'sched_setaffinity(0, sizeof(others), &others) == 0)' 'true)'
-fault LEAVE_AS_BEFORE unit/verbs test_leave_cpu src/verbs/base/leave_cpu.c 'choose_as_before(&allowed);' ';'
+fault CPU_ADVICE unit/daemon/loop test_cpu_advice daemon/loop/cpu_advice.c 'if (sessions > processors)' 'if (false)'
+fault CPU_STREAM unit/daemon/loop test_cpu_advice daemon/loop/cpu_advice.c '&& outside <= FEW * datagrams' ''
+fault CPU_ALONE unit/verbs test_poll_state src/verbs/base/poll_state.c 'if (first || !shared)' 'if (first)'
+fault MOVE_CPU unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'sched_setaffinity(0, sizeof(*where), where) == 0)' 'where)'
+fault MOVE_AS_BEFORE unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'choose_as_before(allowed);' ';'
 
 # --- the checker of programs
 fault CHECK_TRACE unit/check test_trace src/check/base/trace.c 'if (*r->slot[i] != r->trace->at[i])' 'if (false)'

@@ -16,7 +16,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/event_loop.h"
 #include "daemon/base/log.h"
-#include "daemon/loop/apart.h"
+#include "daemon/loop/cpu_advice.h"
 #include "daemon/loop/pass.h"
 #include "daemon/loop/port_change.h"
 #include "daemon/net/netlink.h"
@@ -245,11 +245,24 @@ static void yield(struct device *d)
     d->io.slow_yields += !cpu_yield_now(&d->cpu_yield);
 }
 
+static void advise_clients(struct device *d, struct cpu_advice_traffic *last, unsigned processors)
+{
+    const struct io_counters *io = &d->io;
+    struct cpu_advice_traffic now = {.inside = io->loopback_packets,
+                                     .outside = io->tx_packets + io->rx_packets,
+                                     .datagrams = io->tx_datagrams + io->rx_datagrams};
+
+    enum cpu_advice advice = cpu_advice_look(last, &now, d->num_sessions, processors);
+
+    d->clients_apart = advice == CPU_ADVICE_APART;
+    d->clients_beside = advice == CPU_ADVICE_BESIDE;
+}
+
 void loop_run(struct device *d)
 {
     uint64_t idle_ns = d->settings->idle_us * NS_PER_US;
     uint64_t looked = 0;
-    struct apart apart = {0};
+    struct cpu_advice_traffic traffic = {0};
     unsigned processors = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
     unsigned passes = 0, empty = 0; /* empty passes since the last yield */
 
@@ -265,8 +278,7 @@ void loop_run(struct device *d)
              * backwards. */
             looked = now = clock_ns();
             cpu_yield_check(&d->cpu_yield, now);
-            d->clients_apart = apart_look(&apart, d->io.loopback_packets, d->io.tx_packets + d->io.rx_packets,
-                                          d->num_sessions, processors);
+            advise_clients(d, &traffic, processors);
         }
         bool worked = device_pass(d, now);
         stuck_memory_check(d);

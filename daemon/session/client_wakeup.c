@@ -55,16 +55,22 @@ static void check_wait(struct session *s, uint64_t now)
         end_wait(s);
 }
 
+/* A store takes the cache line from the clients that poll it. So it happens only if there is news. */
+static void tell(_Atomic uint32_t *what, uint32_t value)
+{
+    if (atomic_load_explicit(what, memory_order_relaxed) != value)
+        atomic_store_explicit(what, value, memory_order_relaxed);
+}
+
 void client_wakeup_pass(struct device *d, uint64_t now)
 {
     uint32_t cpu = (uint32_t)sched_getcpu();
     struct session *s;
 
     TAILQ_FOREACH (s, &d->sessions, link) {
-        if (atomic_load_explicit(&s->page->cpu, memory_order_relaxed) != cpu)
-            atomic_store_explicit(&s->page->cpu, cpu, memory_order_relaxed);
-        if (atomic_load_explicit(&s->page->apart, memory_order_relaxed) != d->clients_apart)
-            atomic_store_explicit(&s->page->apart, d->clients_apart, memory_order_relaxed);
+        tell(&s->page->cpu, cpu);
+        tell(&s->page->apart, d->clients_apart);
+        tell(&s->page->beside, d->clients_beside);
         check_wait(s, now);
     }
 }

@@ -11,8 +11,8 @@ struct session;
 /* To be called after completions of the session were published: wakes the client if it waits. */
 void client_wakeup_published(struct session *s);
 
-/* To be called in every pass. Tells the clients on which processor this thread runs, and whether they should leave it
- * (daemon/loop/apart.h). Wakes the clients whose requested wait is over. The clients set no timer, because a timer costs
+/* To be called in every pass. Tells the clients on which processor this thread runs, and whether they should be there
+ * (daemon/loop/cpu_advice.h). Wakes the clients whose requested wait is over. The clients set no timer, because a timer costs
  * more than such a short wait. This loop reads the clock anyway. */
 void client_wakeup_pass(struct device *d, uint64_t now);
 

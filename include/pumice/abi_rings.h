@@ -51,9 +51,9 @@ struct pm_session_page {
     _Alignas(64) _Atomic uint32_t sleeping;
     _Alignas(64) _Atomic uint32_t published; /* written by the daemon */
     _Atomic uint32_t cpu; /* written by the daemon: the processor of the device's thread */
-    /* Written by the daemon. 1: threads of the client that poll on that processor had better leave it. Earlier daemons
-     * leave it 0. */
-    _Atomic uint32_t apart;
+    /* Written by the daemon. 1: threads of the client that poll had better leave that processor, or had better share it
+     * rather than another one. Earlier daemons leave them 0. */
+    _Atomic uint32_t apart, beside;
     _Alignas(64) _Atomic uint32_t waiting; /* µs, written by the client; the daemon sets it to 0 */
     _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];
     _Alignas(64) _Atomic uint64_t bits[PM_DOORBELLS / 64];

@@ -111,24 +111,59 @@ enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struc
     return t->phase == VB_POLL_WAITING ? VB_POLL_WAIT : give_way(crowd, view);
 }
 
+/* --- processors ------------------------------------------------------------------------------- */
+
+static bool is_crowded(const struct vb_poll_crowd *crowd, uint64_t now)
+{
+    return now < atomic_load_explicit(&crowd->slow_until, memory_order_relaxed);
+}
+
+/* False: the thread has moved shortly before. */
+static bool may_move(const struct vb_poll_thread *t, uint64_t now)
+{
+    return !t->stays || now - t->moved_at >= t->stays;
+}
+
+static void note_move(struct vb_poll_thread *t, uint64_t now)
+{
+    bool again = t->stays && now - t->moved_at < t->stays + VB_POLL_MOVE_MAX_NS;
+    t->stays = !again ? VB_POLL_MOVE_MIN_NS : t->stays < VB_POLL_MOVE_MAX_NS / 2 ? 2 * t->stays : VB_POLL_MOVE_MAX_NS;
+    t->moved_at = now;
+    t->together = t->away = 0;
+}
+
 bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
 {
-    bool crowded = view->now < atomic_load_explicit(&crowd->slow_until, memory_order_relaxed);
-
-    if (!view->same_cpu || !view->apart || crowded) {
+    if (!view->same_cpu || !view->apart || is_crowded(crowd, view->now)) {
         t->together = 0;
         return false;
     }
-    if (++t->together < VB_POLL_LEAVE_TURNS || (t->stays && view->now - t->left_at < t->stays))
+    if (++t->together < VB_POLL_MOVE_TURNS || !may_move(t, view->now))
         return false;
-    bool again = t->stays && view->now - t->left_at < t->stays + VB_POLL_LEAVE_MAX_NS;
-    t->stays = !again                                ? VB_POLL_LEAVE_MIN_NS
-               : t->stays < VB_POLL_LEAVE_MAX_NS / 2 ? 2 * t->stays
-                                                     : VB_POLL_LEAVE_MAX_NS;
-    t->left_at = view->now;
-    t->together = 0;
+    note_move(t, view->now);
     return true;
 }
+
+bool vb_poll_counts_away(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
+{
+    if (view->same_cpu || !view->beside || is_crowded(crowd, view->now) || !may_move(t, view->now)) {
+        t->away = 0;
+        return false;
+    }
+    return t->away++ % VB_POLL_MOVE_TURNS == 0;
+}
+
+bool vb_poll_should_join(struct vb_poll_thread *t, const struct vb_poll_view *view, long switches)
+{
+    bool first = t->away == 1, shared = switches - t->away_switches >= VB_POLL_SHARED_TURNS;
+    t->away_switches = switches;
+    if (first || !shared)
+        return false;
+    note_move(t, view->now);
+    return true;
+}
+
+/* --- waiting ----------------------------------------------------------------------------------- */
 
 uint32_t vb_poll_next_wait_us(struct vb_poll_thread *t)
 {

@@ -50,7 +50,7 @@
  *      YIELDING, CROWDED sleep, until the daemon publishes       sleep
  *      WAITING           wait for the daemon                     (like YIELDING)
  *
- * Before the action, a thread may leave the processor of the daemon: vb_poll_should_leave.
+ * Before the action, a thread may move to another processor: vb_poll_should_leave, vb_poll_should_join.
  *
  * A thread can't wait for a daemon that is gone or that sleeps, because such a daemon would not wake it. Then the
  * thread acts as in YIELDING. */
@@ -116,13 +116,15 @@
  * measured. */
 #define VB_POLL_LATE_NS             UINT64_C(500000)
 
-/* Turns in a row on the processor of a daemon that wants its clients apart, before the thread leaves it. The scheduler may
- * move one of the two by itself. Chosen, not measured. */
-#define VB_POLL_LEAVE_TURNS         32
+/* Turns in a row on another processor than the daemon wants, before the thread moves. The scheduler may move one of the two
+ * by itself. Chosen, not measured. */
+#define VB_POLL_MOVE_TURNS          32
+/* A thread shares its processor if another thread ran there in so many of these turns. Chosen, not measured. */
+#define VB_POLL_SHARED_TURNS        (VB_POLL_MOVE_TURNS / 2)
 /* The least time between two moves: MIN after the first one. It doubles with each move, up to MAX, because a scheduler
  * that brings the thread back again and again has a reason. After a longer time without a move it is MIN again. */
-#define VB_POLL_LEAVE_MIN_NS        UINT64_C(1000000)
-#define VB_POLL_LEAVE_MAX_NS        UINT64_C(20000000)
+#define VB_POLL_MOVE_MIN_NS         UINT64_C(1000000)
+#define VB_POLL_MOVE_MAX_NS         UINT64_C(20000000)
 
 /* Time between two checks that the daemon lives. Chosen, not measured. */
 #define VB_POLL_CHECK_NS            UINT64_C(50000000)
@@ -149,7 +151,10 @@ struct vb_poll_thread {
     long switches; /* involuntary context switches of the thread, at the last count */
     uint32_t wait_us; /* how long the next wait is */
     unsigned together; /* turns in a row on the processor of the daemon, while it wants its clients apart */
-    uint64_t left_at, stays; /* ns: when the thread last left it, and how long it stays after a move; 0: it never did */
+    unsigned away; /* turns in a row on another processor, while it wants its clients beside it */
+    long away_switches; /* involuntary context switches of the thread at the beginning of these turns */
+    uint64_t moved_at,
+        stays; /* ns: when the thread last moved, and how long it stays after a move; 0: it never moved */
     const void *page; /* session page of the context of the last turn */
     /* The published completions on that page at the end of the last turn. The thread has polled all of them since. */
     uint32_t published;
@@ -175,6 +180,7 @@ struct vb_poll_view {
     bool daemon_sleeps;
     bool same_cpu; /* the daemon last ran on the processor of this thread; counts only if alone */
     bool apart; /* it wants its clients to be on others */
+    bool beside; /* it wants its clients there, if they have no processor for themselves */
 };
 
 enum vb_poll_action {
@@ -207,6 +213,10 @@ enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struc
 
 /* Should the thread leave the processor of the daemon now? True at most once in a while. To be called once in a turn. */
 bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view);
+/* Is vb_poll_should_join to be called now, with the count of involuntary context switches? To be called once in a turn. */
+bool vb_poll_counts_away(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view);
+/* Should the thread go to the processor of the daemon now? True at most once in a while. */
+bool vb_poll_should_join(struct vb_poll_thread *t, const struct vb_poll_view *view, long switches);
 
 /* Returns how long the wait of VB_POLL_WAIT is, in us. Doubles the next one, up to VB_POLL_WAIT_MAX_US. */
 uint32_t vb_poll_next_wait_us(struct vb_poll_thread *t);

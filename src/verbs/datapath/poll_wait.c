@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "src/verbs/base/clock.h"
-#include "src/verbs/base/leave_cpu.h"
+#include "src/verbs/base/move_cpu.h"
 #include "src/verbs/base/poll_state.h"
 
 _Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_thread vb_poll_self;
@@ -61,8 +61,12 @@ static enum vb_poll_action choose(struct vb_context *c, uint64_t now)
         uint32_t cpu = atomic_load_explicit(&page->cpu, memory_order_relaxed);
         view.same_cpu = cpu == (uint32_t)sched_getcpu();
         view.apart = atomic_load_explicit(&page->apart, memory_order_relaxed);
+        view.beside = atomic_load_explicit(&page->beside, memory_order_relaxed);
         if (vb_poll_should_leave(&vb_poll_self, &c->crowd, &view))
             vb_leave_cpu(cpu);
+        if (vb_poll_counts_away(&vb_poll_self, &c->crowd, &view) &&
+            vb_poll_should_join(&vb_poll_self, &view, involuntary_switches()))
+            vb_join_cpu(cpu);
     }
     enum vb_poll_action action = vb_poll_choose(&vb_poll_self, &c->crowd, &view);
     if (action == VB_POLL_COUNT_SWITCHES)

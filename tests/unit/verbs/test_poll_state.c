@@ -281,7 +281,7 @@ Test(poll_state, a_thread_leaves_a_daemon_that_wants_to_be_apart)
 {
     cr_expect_eq(turns_until_leave(10000), 0, "the daemon does not want it");
     apart = true;
-    cr_expect_eq(turns_until_leave(10000), VB_POLL_LEAVE_TURNS);
+    cr_expect_eq(turns_until_leave(10000), VB_POLL_MOVE_TURNS);
     same_cpu = false;
     cr_expect_eq(turns_until_leave(10000), 0, "it is on another processor");
 }
@@ -289,15 +289,15 @@ Test(poll_state, a_thread_leaves_a_daemon_that_wants_to_be_apart)
 Test(poll_state, a_scheduler_that_brings_a_thread_back_is_left_alone_for_longer_each_time)
 {
     apart = true;
-    turns_until_leave(VB_POLL_LEAVE_TURNS);
-    cr_expect_eq(turns_until_leave(100000), VB_POLL_LEAVE_MIN_NS / US);
-    cr_expect_eq(turns_until_leave(100000), 2 * VB_POLL_LEAVE_MIN_NS / US);
+    turns_until_leave(VB_POLL_MOVE_TURNS);
+    cr_expect_eq(turns_until_leave(100000), VB_POLL_MOVE_MIN_NS / US);
+    cr_expect_eq(turns_until_leave(100000), 2 * VB_POLL_MOVE_MIN_NS / US);
     for (int i = 0; i < 10; i++)
         turns_until_leave(100000);
-    cr_expect_eq(turns_until_leave(100000), VB_POLL_LEAVE_MAX_NS / US);
-    now += 100 * VB_POLL_LEAVE_MAX_NS;
-    cr_expect_eq(turns_until_leave(100000), VB_POLL_LEAVE_TURNS, "after a long time");
-    cr_expect_eq(turns_until_leave(100000), VB_POLL_LEAVE_MIN_NS / US);
+    cr_expect_eq(turns_until_leave(100000), VB_POLL_MOVE_MAX_NS / US);
+    now += 100 * VB_POLL_MOVE_MAX_NS;
+    cr_expect_eq(turns_until_leave(100000), VB_POLL_MOVE_TURNS, "after a long time");
+    cr_expect_eq(turns_until_leave(100000), VB_POLL_MOVE_MIN_NS / US);
 }
 
 Test(poll_state, a_thread_stays_where_processors_are_crowded)
@@ -306,5 +306,43 @@ Test(poll_state, a_thread_stays_where_processors_are_crowded)
     vb_poll_yielded(&crowd, now, now + 2 * MS);
     now += 2 * MS;
     cr_expect_eq(turns_until_leave(999), 0, "a yield was slow");
-    cr_expect_eq(turns_until_leave(1000), VB_POLL_LEAVE_TURNS, "a millisecond later");
+    cr_expect_eq(turns_until_leave(1000), VB_POLL_MOVE_TURNS, "a millisecond later");
+}
+
+/* --- joining the daemon on its processor --------------------------------------------------------- */
+
+/* Turns on another processor until the thread should join the daemon, 1 us apart; 0: not within most turns. In each turn,
+ * so many other threads ran on the processor of the thread. */
+static unsigned turns_until_join(unsigned most, unsigned others, bool beside)
+{
+    for (unsigned i = 1; i <= most; i++) {
+        const struct vb_poll_view view = {.now = now += US, .alone = true, .same_cpu = same_cpu, .beside = beside};
+
+        switches += others;
+        if (vb_poll_counts_away(&thread, &crowd, &view) && vb_poll_should_join(&thread, &view, switches))
+            return i;
+    }
+    return 0;
+}
+
+Test(poll_state, a_thread_that_shares_its_processor_joins_the_daemon)
+{
+    same_cpu = false;
+    switches = 12345;
+    cr_expect_eq(turns_until_join(10000, 1, false), 0, "the daemon does not want it");
+    cr_expect_eq(turns_until_join(10000, 0, true), 0, "it has a processor for itself");
+    cr_expect_leq(turns_until_join(10000, 1, true), 2 * VB_POLL_MOVE_TURNS);
+    cr_expect_eq(turns_until_join(10000, 1, true), VB_POLL_MOVE_MIN_NS / US + VB_POLL_MOVE_TURNS,
+                 "it was brought back");
+    same_cpu = true;
+    cr_expect_eq(turns_until_join(10000, 1, true), 0, "it is there");
+}
+
+Test(poll_state, a_thread_does_not_join_the_daemon_where_processors_are_crowded)
+{
+    same_cpu = false;
+    vb_poll_yielded(&crowd, now, now + 2 * MS);
+    now += 2 * MS;
+    cr_expect_eq(turns_until_join(999, 1, true), 0, "a yield was slow");
+    cr_expect_neq(turns_until_join(1000, 1, true), 0, "a millisecond later");
 }

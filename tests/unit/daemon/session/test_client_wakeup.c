@@ -64,14 +64,18 @@ Test(client_wakeup, a_wait_ends_after_its_time)
     cr_assert_eq(page->published, before + PM_WAKE);
 }
 
-Test(client_wakeup, clients_hear_whether_they_should_leave)
+Test(client_wakeup, clients_hear_where_they_should_be)
 {
     f.device->clients_apart = true;
     client_wakeup_pass(f.device, NS_PER_S);
-    cr_assert_eq(page->apart, 1);
+    cr_assert(page->apart == 1 && page->beside == 0);
     f.device->clients_apart = false;
+    f.device->clients_beside = true;
     client_wakeup_pass(f.device, NS_PER_S);
-    cr_assert_eq(page->apart, 0);
+    cr_assert(page->apart == 0 && page->beside == 1);
+    f.device->clients_beside = false;
+    client_wakeup_pass(f.device, NS_PER_S);
+    cr_assert(page->apart == 0 && page->beside == 0);
 }
 
 /* A wait begins when the loop sees it, not at the end of the previous one. */

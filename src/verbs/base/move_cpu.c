@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "src/verbs/base/leave_cpu.h"
+#include "src/verbs/base/move_cpu.h"
 
 #include <sched.h>
 #include <string.h>
@@ -15,6 +15,12 @@ static void choose_as_before(const cpu_set_t *allowed)
     sched_setaffinity(0, sizeof(all), CPU_COUNT(allowed) == sysconf(_SC_NPROCESSORS_ONLN) ? &all : allowed);
 }
 
+static void move_to(const cpu_set_t *where, const cpu_set_t *allowed)
+{
+    if (sched_setaffinity(0, sizeof(*where), where) == 0)
+        choose_as_before(allowed);
+}
+
 void vb_leave_cpu(uint32_t cpu)
 {
     cpu_set_t allowed, others;
@@ -23,6 +29,17 @@ void vb_leave_cpu(uint32_t cpu)
         return;
     others = allowed;
     CPU_CLR(cpu, &others);
-    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof(others), &others) == 0)
-        choose_as_before(&allowed);
+    if (CPU_COUNT(&others) > 0)
+        move_to(&others, &allowed);
+}
+
+void vb_join_cpu(uint32_t cpu)
+{
+    cpu_set_t allowed, one;
+
+    if (cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || !CPU_ISSET(cpu, &allowed))
+        return;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    move_to(&one, &allowed);
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/loop/cpu_advice.h"
+
+#define MUCH_MORE 8 /* times as many packets */
+/* Packets of a datagram, if messages come one by one: the message, and perhaps an ACK with it. */
+#define FEW 2
+/* Datagrams between two looks, at least, before they show anything. */
+#define LEAST 8
+
+enum cpu_advice cpu_advice_look(struct cpu_advice_traffic *last, const struct cpu_advice_traffic *now,
+                                unsigned sessions, unsigned processors)
+{
+    uint64_t inside = now->inside - last->inside, outside = now->outside - last->outside;
+    uint64_t datagrams = now->datagrams - last->datagrams;
+
+    *last = *now;
+    if (sessions > processors)
+        return CPU_ADVICE_NONE;
+    if (inside > MUCH_MORE * outside)
+        return CPU_ADVICE_APART;
+    return datagrams >= LEAST && outside > MUCH_MORE * inside && outside <= FEW * datagrams ? CPU_ADVICE_BESIDE
+                                                                                            : CPU_ADVICE_NONE;
+}
