@@ -159,7 +159,9 @@ struct device {
     uint64_t bulk_until; /* until then, more bulk data is expected from the network */
     /* State of cpu_yield.h. */
     struct cpu_yield cpu_yield;
-    bool clients_apart, clients_beside; /* where its clients should be (loop/cpu_advice.h) */
+    /* Where its clients should be, as in pm_session_page (loop/cpu_advice.h). */
+    uint32_t clients_apart;
+    bool clients_beside;
 };
 
 /* Do packets between the device and this GID stay within the device, because the GID is its own? */

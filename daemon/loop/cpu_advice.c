@@ -6,18 +6,24 @@
 #define FEW 2
 /* Datagrams between two looks, at least, before they show anything. */
 #define LEAST 8
+/* Bytes of a datagram, on average, if long messages are sent. The ACKs of the peer count, too. */
+#define BULK 8192
 
 enum cpu_advice cpu_advice_look(struct cpu_advice_traffic *last, const struct cpu_advice_traffic *now,
                                 unsigned sessions, unsigned processors)
 {
     uint64_t inside = now->inside - last->inside, outside = now->outside - last->outside;
     uint64_t datagrams = now->datagrams - last->datagrams;
+    uint64_t out = now->bytes_out - last->bytes_out, in = now->bytes_in - last->bytes_in;
 
     *last = *now;
     if (sessions > processors)
         return CPU_ADVICE_NONE;
     if (inside > MUCH_MORE * outside)
         return CPU_ADVICE_APART;
-    return datagrams >= LEAST && outside > MUCH_MORE * inside && outside <= FEW * datagrams ? CPU_ADVICE_BESIDE
-                                                                                            : CPU_ADVICE_NONE;
+    if (datagrams < LEAST || outside <= MUCH_MORE * inside)
+        return CPU_ADVICE_NONE;
+    if (outside <= FEW * datagrams)
+        return CPU_ADVICE_BESIDE;
+    return out >= BULK * datagrams && out > MUCH_MORE * in ? CPU_ADVICE_AWAY : CPU_ADVICE_NONE;
 }

@@ -250,11 +250,13 @@ static void advise_clients(struct device *d, struct cpu_advice_traffic *last, un
     const struct io_counters *io = &d->io;
     struct cpu_advice_traffic now = {.inside = io->loopback_packets,
                                      .outside = io->tx_packets + io->rx_packets,
-                                     .datagrams = io->tx_datagrams + io->rx_datagrams};
+                                     .datagrams = io->tx_datagrams + io->rx_datagrams,
+                                     .bytes_out = io->tx_bytes,
+                                     .bytes_in = io->rx_bytes};
 
     enum cpu_advice advice = cpu_advice_look(last, &now, d->num_sessions, processors);
 
-    d->clients_apart = advice == CPU_ADVICE_APART;
+    d->clients_apart = advice == CPU_ADVICE_APART ? PM_APART : advice == CPU_ADVICE_AWAY ? PM_AWAY : 0;
     d->clients_beside = advice == CPU_ADVICE_BESIDE;
 }
 

@@ -46,13 +46,16 @@ struct pm_comp_cntr {
     _Atomic uint64_t done, failed; /* stored with release order */
 };
 #define PM_COMP_CNTRS 1024 /* the most that a session may have */
+/* Where the threads of the client that poll should be: on another processor than the daemon … */
+#define PM_APART 1 /* … unless other programs compute there */
+#define PM_AWAY 2 /* … in any case */
 struct pm_session_page {
     /* The daemon stores 1 before it sleeps. The client that wakes it stores 0. */
     _Alignas(64) _Atomic uint32_t sleeping;
     _Alignas(64) _Atomic uint32_t published; /* written by the daemon */
     _Atomic uint32_t cpu; /* written by the daemon: the processor of the device's thread */
-    /* Written by the daemon. 1: threads of the client that poll had better leave that processor, or had better share it
-     * rather than another one. Earlier daemons leave them 0. */
+    /* Written by the daemon. Threads of the client that poll had better leave that processor (PM_APART, PM_AWAY), or had
+     * better share it rather than another one (beside is 1). Earlier daemons leave them 0. */
     _Atomic uint32_t apart, beside;
     _Alignas(64) _Atomic uint32_t waiting; /* µs, written by the client; the daemon sets it to 0 */
     _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];

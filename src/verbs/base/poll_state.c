@@ -134,7 +134,7 @@ static void note_move(struct vb_poll_thread *t, uint64_t now)
 
 bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
 {
-    if (!view->same_cpu || !view->apart || is_crowded(crowd, view->now)) {
+    if (!view->same_cpu || !view->apart || (!view->away && is_crowded(crowd, view->now))) {
         t->together = 0;
         return false;
     }

@@ -180,6 +180,7 @@ struct vb_poll_view {
     bool daemon_sleeps;
     bool same_cpu; /* the daemon last ran on the processor of this thread; counts only if alone */
     bool apart; /* it wants its clients to be on others */
+    bool away; /* even if other programs compute there */
     bool beside; /* it wants its clients there, if they have no processor for themselves */
 };
 

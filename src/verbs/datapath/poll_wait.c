@@ -60,7 +60,9 @@ static enum vb_poll_action choose(struct vb_context *c, uint64_t now)
     if (view.alone) {
         uint32_t cpu = atomic_load_explicit(&page->cpu, memory_order_relaxed);
         view.same_cpu = cpu == (uint32_t)sched_getcpu();
-        view.apart = atomic_load_explicit(&page->apart, memory_order_relaxed);
+        uint32_t apart = atomic_load_explicit(&page->apart, memory_order_relaxed);
+        view.apart = apart != 0;
+        view.away = apart == PM_AWAY;
         view.beside = atomic_load_explicit(&page->beside, memory_order_relaxed);
         if (vb_poll_should_leave(&vb_poll_self, &c->crowd, &view))
             vb_leave_cpu(cpu);

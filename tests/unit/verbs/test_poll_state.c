@@ -19,7 +19,7 @@ static uint32_t published; /* by the daemon */
 static char context[2], page[2];
 
 /* The state of the daemon as the thread sees it. */
-static bool gone, daemon_sleeps, same_cpu, apart;
+static bool gone, daemon_sleeps, same_cpu, apart, away;
 static long switches;
 
 static void setup(void)
@@ -269,7 +269,8 @@ Test(poll_state, sleeps_that_are_not_late_get_shorter)
 static unsigned turns_until_leave(unsigned most)
 {
     for (unsigned i = 1; i <= most; i++) {
-        const struct vb_poll_view view = {.now = now += US, .alone = true, .same_cpu = same_cpu, .apart = apart};
+        const struct vb_poll_view view = {
+            .now = now += US, .alone = true, .same_cpu = same_cpu, .apart = apart, .away = away};
 
         if (vb_poll_should_leave(&thread, &crowd, &view))
             return i;
@@ -307,6 +308,15 @@ Test(poll_state, a_thread_stays_where_processors_are_crowded)
     now += 2 * MS;
     cr_expect_eq(turns_until_leave(999), 0, "a yield was slow");
     cr_expect_eq(turns_until_leave(1000), VB_POLL_MOVE_TURNS, "a millisecond later");
+}
+
+/* A daemon that is busy all the time makes the yields slow itself. */
+Test(poll_state, a_thread_leaves_a_busy_daemon_even_where_processors_are_crowded)
+{
+    apart = away = true;
+    vb_poll_yielded(&crowd, now, now + 2 * MS);
+    now += 2 * MS;
+    cr_expect_eq(turns_until_leave(999), VB_POLL_MOVE_TURNS);
 }
 
 /* --- joining the daemon on its processor --------------------------------------------------------- */

@@ -32,9 +32,20 @@ Test(cpu_advice, short_messages_of_others)
     cr_expect_eq(look(20, 20, 20), CPU_ADVICE_NONE, "as many within the device");
 }
 
+/* A look after packets with so many bytes out and in. */
+static enum cpu_advice look_at_stream(uint64_t packets, uint64_t datagrams, uint64_t out, uint64_t in)
+{
+    now.bytes_out += out;
+    now.bytes_in += in;
+    return look(0, packets, datagrams);
+}
+
 Test(cpu_advice, streams_of_others)
 {
-    cr_expect_eq(look(0, 320, 20), CPU_ADVICE_NONE);
+    cr_expect_eq(look_at_stream(320, 20, 1u << 20, 1000), CPU_ADVICE_AWAY, "long messages leave");
+    cr_expect_eq(look_at_stream(320, 20, 1000, 1u << 20), CPU_ADVICE_NONE, "long messages come");
+    cr_expect_eq(look_at_stream(320, 20, 1u << 20, 1u << 20), CPU_ADVICE_NONE, "both");
+    cr_expect_eq(look_at_stream(320, 20, 32000, 1000), CPU_ADVICE_NONE, "short messages");
 }
 
 Test(cpu_advice, more_programs_than_processors)

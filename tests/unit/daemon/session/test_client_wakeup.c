@@ -66,10 +66,10 @@ Test(client_wakeup, a_wait_ends_after_its_time)
 
 Test(client_wakeup, clients_hear_where_they_should_be)
 {
-    f.device->clients_apart = true;
+    f.device->clients_apart = PM_AWAY;
     client_wakeup_pass(f.device, NS_PER_S);
-    cr_assert(page->apart == 1 && page->beside == 0);
-    f.device->clients_apart = false;
+    cr_assert(page->apart == PM_AWAY && page->beside == 0);
+    f.device->clients_apart = 0;
     f.device->clients_beside = true;
     client_wakeup_pass(f.device, NS_PER_S);
     cr_assert(page->apart == 0 && page->beside == 1);
