@@ -25,5 +25,7 @@ enum cpu_advice cpu_advice_look(struct cpu_advice_traffic *last, const struct cp
         return CPU_ADVICE_NONE;
     if (outside <= FEW * datagrams)
         return CPU_ADVICE_BESIDE;
-    return out >= BULK * datagrams && out > MUCH_MORE * in ? CPU_ADVICE_AWAY : CPU_ADVICE_NONE;
+    if (out + in < BULK * datagrams)
+        return CPU_ADVICE_NONE;
+    return out > MUCH_MORE * in ? CPU_ADVICE_AWAY : in > MUCH_MORE * out ? CPU_ADVICE_BESIDE_CROWDED : CPU_ADVICE_NONE;
 }

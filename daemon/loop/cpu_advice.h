@@ -16,6 +16,9 @@
  * left. So clients should leave the processor of the sender, even if others compute on the other ones: with 64 KiB, the
  * client on the other processor made 3,400 MiB/s, and beside the sender 2,700.
  *
+ * A client that waits for long messages may be beside their sender as well: that of a READ, on another device. Its own daemon
+ * has time left, so it should be there.
+ *
  * In all other cases the scheduler is left alone. So it is if there are more programs than processors. */
 #ifndef PUMICE_DAEMON_LOOP_CPU_ADVICE_H
 #define PUMICE_DAEMON_LOOP_CPU_ADVICE_H
@@ -28,6 +31,7 @@ enum cpu_advice {
     CPU_ADVICE_APART, /* leave the processor of the device's thread, unless other programs compute on the others */
     CPU_ADVICE_AWAY, /* leave it in any case */
     CPU_ADVICE_BESIDE, /* share the processor of the device's thread rather than another one */
+    CPU_ADVICE_BESIDE_CROWDED, /* go there if the own one is crowded */
 };
 
 /* The traffic of a device so far. */

@@ -257,7 +257,9 @@ static void advise_clients(struct device *d, struct cpu_advice_traffic *last, un
     enum cpu_advice advice = cpu_advice_look(last, &now, d->num_sessions, processors);
 
     d->clients_apart = advice == CPU_ADVICE_APART ? PM_APART : advice == CPU_ADVICE_AWAY ? PM_AWAY : 0;
-    d->clients_beside = advice == CPU_ADVICE_BESIDE;
+    d->clients_beside = advice == CPU_ADVICE_BESIDE           ? PM_BESIDE
+                        : advice == CPU_ADVICE_BESIDE_CROWDED ? PM_BESIDE_CROWDED
+                                                              : 0;
 }
 
 void loop_run(struct device *d)

@@ -49,13 +49,16 @@ struct pm_comp_cntr {
 /* Where the threads of the client that poll should be: on another processor than the daemon … */
 #define PM_APART 1 /* … unless other programs compute there */
 #define PM_AWAY 2 /* … in any case */
+/* Where they should be: on the processor of the daemon … */
+#define PM_BESIDE 1 /* … if they share theirs with another thread */
+#define PM_BESIDE_CROWDED 2 /* … if the other thread computes all the time */
 struct pm_session_page {
     /* The daemon stores 1 before it sleeps. The client that wakes it stores 0. */
     _Alignas(64) _Atomic uint32_t sleeping;
     _Alignas(64) _Atomic uint32_t published; /* written by the daemon */
     _Atomic uint32_t cpu; /* written by the daemon: the processor of the device's thread */
-    /* Written by the daemon. Threads of the client that poll had better leave that processor (PM_APART, PM_AWAY), or had
-     * better share it rather than another one (beside is 1). Earlier daemons leave them 0. */
+    /* Written by the daemon: PM_APART or PM_AWAY, PM_BESIDE or PM_BESIDE_CROWDED. 0: the threads of the client are well
+     * where they are. Earlier daemons leave both 0. */
     _Atomic uint32_t apart, beside;
     _Alignas(64) _Atomic uint32_t waiting; /* µs, written by the client; the daemon sets it to 0 */
     _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];

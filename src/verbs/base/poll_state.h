@@ -182,6 +182,7 @@ struct vb_poll_view {
     bool apart; /* it wants its clients to be on others */
     bool away; /* even if other programs compute there */
     bool beside; /* it wants its clients there, if they have no processor for themselves */
+    bool beside_crowded; /* it wants them there, if their processor is crowded */
 };
 
 enum vb_poll_action {
@@ -214,6 +215,8 @@ enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struc
 
 /* Should the thread leave the processor of the daemon now? True at most once in a while. To be called once in a turn. */
 bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view);
+/* Should the thread leave a crowded processor for that of the daemon now? True at most once in a while. */
+bool vb_poll_should_flee(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view);
 /* Is vb_poll_should_join to be called now, with the count of involuntary context switches? To be called once in a turn. */
 bool vb_poll_counts_away(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view);
 /* Should the thread go to the processor of the daemon now? True at most once in a while. */

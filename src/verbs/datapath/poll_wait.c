@@ -49,6 +49,27 @@ static void wait_for_daemon(struct vb_context *c)
         futex_wait(c->page, VB_POLL_DEATH_NS);
 }
 
+/* Goes to the processor where the daemon wants this thread to be, if it is time for that. */
+static void move(struct vb_context *c, struct vb_poll_view *view)
+{
+    const struct pm_session_page *page = c->page;
+    uint32_t cpu = atomic_load_explicit(&page->cpu, memory_order_relaxed);
+    uint32_t apart = atomic_load_explicit(&page->apart, memory_order_relaxed);
+    uint32_t beside = atomic_load_explicit(&page->beside, memory_order_relaxed);
+    view->same_cpu = cpu == (uint32_t)sched_getcpu();
+    view->apart = apart != 0;
+    view->away = apart == PM_AWAY;
+    view->beside = beside == PM_BESIDE;
+    view->beside_crowded = beside == PM_BESIDE_CROWDED;
+    if (vb_poll_should_leave(&vb_poll_self, &c->crowd, view))
+        vb_leave_cpu(cpu);
+    else if (vb_poll_should_flee(&vb_poll_self, &c->crowd, view))
+        vb_join_cpu(cpu);
+    else if (vb_poll_counts_away(&vb_poll_self, &c->crowd, view) &&
+             vb_poll_should_join(&vb_poll_self, view, involuntary_switches()))
+        vb_join_cpu(cpu);
+}
+
 static enum vb_poll_action choose(struct vb_context *c, uint64_t now)
 {
     const struct pm_session_page *page = c->page;
@@ -57,19 +78,8 @@ static enum vb_poll_action choose(struct vb_context *c, uint64_t now)
         .alone = vb_poll_is_alone(&vb_poll_self, page, atomic_load_explicit(&c->gone, memory_order_relaxed)),
         .daemon_sleeps = atomic_load_explicit(&page->sleeping, memory_order_relaxed),
     };
-    if (view.alone) {
-        uint32_t cpu = atomic_load_explicit(&page->cpu, memory_order_relaxed);
-        view.same_cpu = cpu == (uint32_t)sched_getcpu();
-        uint32_t apart = atomic_load_explicit(&page->apart, memory_order_relaxed);
-        view.apart = apart != 0;
-        view.away = apart == PM_AWAY;
-        view.beside = atomic_load_explicit(&page->beside, memory_order_relaxed);
-        if (vb_poll_should_leave(&vb_poll_self, &c->crowd, &view))
-            vb_leave_cpu(cpu);
-        if (vb_poll_counts_away(&vb_poll_self, &c->crowd, &view) &&
-            vb_poll_should_join(&vb_poll_self, &view, involuntary_switches()))
-            vb_join_cpu(cpu);
-    }
+    if (view.alone)
+        move(c, &view);
     enum vb_poll_action action = vb_poll_choose(&vb_poll_self, &c->crowd, &view);
     if (action == VB_POLL_COUNT_SWITCHES)
         action = vb_poll_choose_counted(&vb_poll_self, &c->crowd, &view, involuntary_switches());

@@ -70,10 +70,10 @@ Test(client_wakeup, clients_hear_where_they_should_be)
     client_wakeup_pass(f.device, NS_PER_S);
     cr_assert(page->apart == PM_AWAY && page->beside == 0);
     f.device->clients_apart = 0;
-    f.device->clients_beside = true;
+    f.device->clients_beside = PM_BESIDE_CROWDED;
     client_wakeup_pass(f.device, NS_PER_S);
-    cr_assert(page->apart == 0 && page->beside == 1);
-    f.device->clients_beside = false;
+    cr_assert(page->apart == 0 && page->beside == PM_BESIDE_CROWDED);
+    f.device->clients_beside = 0;
     client_wakeup_pass(f.device, NS_PER_S);
     cr_assert(page->apart == 0 && page->beside == 0);
 }
