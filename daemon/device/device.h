@@ -155,6 +155,7 @@ struct device {
     int timer_fd; /* CLOCK_MONOTONIC; armed only while the loop sleeps */
     int port_fd; /* rtnetlink; negative: none */
     uint64_t now; /* time of the current pass */
+    bool delivered_few; /* the last pass received a few packets, and published completions */
     uint64_t last_work; /* time of the latest pass that had something to do */
     uint64_t bulk_until; /* until then, more bulk data is expected from the network */
     /* State of cpu_yield.h. */

@@ -291,9 +291,10 @@ void loop_run(struct device *d)
             wait_limit_worked(&d->wait_limit);
             /* Yield after the next empty pass, so that the clients that were just notified can run. */
             empty = EMPTY_PASSES;
-            /* At once: the held ACKs wait for the answers of these clients. But if a client spins without a call of the
-             * library, a yield takes its whole time slice. Then its next request wakes this thread from its sleep. */
-            if (d->tx.held && !cpu_yield_hogged(&d->cpu_yield, now))
+            /* At once: one or two messages were delivered, and the program waits for them, or the held ACKs wait for its
+             * answers. But if a client spins without a call of the library, a yield takes its whole time slice. Then its
+             * next request wakes this thread from its sleep. */
+            if ((d->tx.held || d->delivered_few) && !cpu_yield_hogged(&d->cpu_yield, now))
                 yield(d);
             continue;
         }

@@ -227,10 +227,12 @@ bool device_pass(struct device *d, uint64_t now)
         engine_expire(d->engine, now);
     if (d->held_due <= now)
         work += cq_release_held(d, now);
-    work += received + publish(d, now);
+    unsigned published = publish(d, now);
+    work += received + published;
     /* After a few packets, probably one or two messages were delivered. If the program answers at
      * once, the answer and the ACKs leave by one system call. */
     d->tx.hold_acks = received && received <= HOLD_ACKS_MAX;
+    d->delivered_few = d->tx.hold_acks && published;
     work += send_all(d, now);
     if (__builtin_expect(segment_guard_losses() != d->segment_losses, 0))
         session_end_lost(d);
