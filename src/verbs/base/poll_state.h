@@ -50,7 +50,8 @@
  *      YIELDING, CROWDED sleep, until the daemon publishes       sleep
  *      WAITING           wait for the daemon                     (like YIELDING)
  *
- * Before the action, a thread may move to another processor: vb_poll_should_leave, vb_poll_should_join.
+ * Before the action, a thread may move to another processor: vb_poll_should_leave, vb_poll_should_flee,
+ * vb_poll_should_join.
  *
  * A thread can't wait for a daemon that is gone or that sleeps, because such a daemon would not wake it. Then the
  * thread acts as in YIELDING. */
@@ -153,8 +154,8 @@ struct vb_poll_thread {
     unsigned together; /* turns in a row on the processor of the daemon, while it wants its clients apart */
     unsigned away; /* turns in a row on another processor, while it wants its clients beside it */
     long away_switches; /* involuntary context switches of the thread at the beginning of these turns */
-    uint64_t moved_at,
-        stays; /* ns: when the thread last moved, and how long it stays after a move; 0: it never moved */
+    uint64_t moved_at; /* ns: when the thread last moved */
+    uint64_t stays; /* ns: how long it stays after a move; 0: it never moved */
     const void *page; /* session page of the context of the last turn */
     /* The published completions on that page at the end of the last turn. The thread has polled all of them since. */
     uint32_t published;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Small messages: they carry the bytes of the time of their post, they keep the order of fences, and their keys are
  * checked as for any message. */
-#include <dirent.h>
-#include <signal.h>
-
 #include "tests/verbs/ends.h"
+#include "tests/verbs/stop.h"
 
 #define AT_B 4096u /* offset in the buffer of b */
 #define MOST 256u /* bytes that are copied when they are posted */
@@ -29,35 +27,8 @@ static bool holds(const char *at, char c, uint32_t len)
 
 /* --- the time of the copy --------------------------------------------------------------------- */
 
-static bool has_stopped(const char *pid, const char *tid)
-{
-    char path[64], state = 0;
-    snprintf(path, sizeof(path), "/proc/%.16s/task/%.16s/stat", pid, tid);
-    FILE *f = fopen(path, "r");
-    bool stopped = f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1 && state == 'T';
-    if (f)
-        fclose(f);
-    return stopped;
-}
-
-/* Stops the daemon. kill() returns before its threads have stopped. */
-static void stop_daemon(const char *pid)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%.16s/task", pid);
-    need(kill(atoi(pid), SIGSTOP) == 0);
-    for (bool all = false; !all;) {
-        DIR *tasks = opendir(path);
-        need(tasks != NULL);
-        all = true;
-        for (struct dirent *e; (e = readdir(tasks));)
-            all = all && (e->d_name[0] == '.' || has_stopped(pid, e->d_name));
-        closedir(tasks);
-    }
-}
-
 /* Posts a message, and changes its bytes before the daemon can see it. Does it arrive as it was posted? */
-static bool is_copied(const char *daemon, enum ibv_wr_opcode opcode, uint32_t len, bool new_api)
+static bool is_copied(pid_t daemon, enum ibv_wr_opcode opcode, uint32_t len, bool new_api)
 {
     struct ibv_send_wr wr = {.opcode = opcode, .send_flags = IBV_SEND_SIGNALED};
     wr.wr.rdma.remote_addr = (uintptr_t)b.buf + AT_B;
@@ -65,7 +36,7 @@ static bool is_copied(const char *daemon, enum ibv_wr_opcode opcode, uint32_t le
     memset(a.buf, 'o', len);
     memset(b.buf + AT_B, 0, len);
     need(vt_end_recv(&b, 1, AT_B, len) == 0);
-    stop_daemon(daemon);
+    vt_stop_daemon(daemon);
     if (new_api) {
         struct ibv_qp_ex *q = ibv_qp_to_qp_ex(a.qp);
         ibv_wr_start(q);
@@ -81,7 +52,7 @@ static bool is_copied(const char *daemon, enum ibv_wr_opcode opcode, uint32_t le
         need(ibv_post_send(a.qp, &wr, &bad) == 0);
     }
     memset(a.buf, 'n', len);
-    need(kill(atoi(daemon), SIGCONT) == 0);
+    need(kill(daemon, SIGCONT) == 0);
     need(vt_next(a.scq).status == IBV_WC_SUCCESS);
     need(opcode == IBV_WR_RDMA_WRITE || vt_next(b.rcq).status == IBV_WC_SUCCESS);
     return holds(b.buf + AT_B, 'o', len);
@@ -89,7 +60,7 @@ static bool is_copied(const char *daemon, enum ibv_wr_opcode opcode, uint32_t le
 
 static void copied_when_posted(void)
 {
-    const char *daemon = getenv("VT_DAEMON_PID");
+    pid_t daemon = atoi(getenv("VT_DAEMON_PID"));
     connect_again(IBV_QP_EX_WITH_SEND);
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The daemon is killed. The requests in shared receive queues and in a matching list come back flushed, each once, by
  * the CQ in which it would have completed. Needs a daemon of its own: VT_DAEMON_PID. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <infiniband/tm_types.h>
 #include <signal.h>
 
+#include "tests/verbs/stop.h"
 #include "tests/verbs/vt.h"
 
 static struct vt_pair p; /* with a basic SRQ */
@@ -158,34 +158,6 @@ static void check_pds(void)
         ok(ibv_dealloc_pd(pds[i]) == 0, "and goes after it");
 }
 
-static bool thread_stopped(pid_t pid, const char *tid)
-{
-    char path[64], state = 0;
-    snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stat", (int)pid, tid);
-    FILE *f = fopen(path, "r");
-    bool stopped = f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1 && state == 'T';
-    if (f)
-        fclose(f);
-    return stopped;
-}
-
-/* Stops the daemon. kill() returns before its threads have stopped; each may still take an operation from a ring. */
-static void stop(pid_t pid)
-{
-    char path[64];
-    bool all = false;
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    need(kill(pid, SIGSTOP) == 0);
-    while (!all) {
-        DIR *tasks = opendir(path);
-        need(tasks != NULL);
-        all = true;
-        for (struct dirent *e; (e = readdir(tasks));)
-            all = all && (e->d_name[0] == '.' || thread_stopped(pid, e->d_name));
-        closedir(tasks);
-    }
-}
-
 int main(void)
 {
     VT_OWN("the death of the daemon");
@@ -214,7 +186,7 @@ int main(void)
     need(op(IBV_WR_TAG_ADD, 71, false) == 0 && op(IBV_WR_TAG_SYNC, 79, true) == 0);
     need(vt_poll(ibv_cq_ex_to_cq(tm_cq), 1, wc) == 1 && wc[0].wr_id == 79);
 
-    stop((pid_t)atoi(pid));
+    vt_stop_daemon((pid_t)atoi(pid));
     need(op(IBV_WR_TAG_SYNC, 72, true) == 0 && op(IBV_WR_TAG_ADD, 73, true) == 0);
     need(kill((pid_t)atoi(pid), SIGKILL) == 0);
     need(ibv_get_async_event(ctx, &ev) == 0 && ev.event_type == IBV_EVENT_DEVICE_FATAL);
