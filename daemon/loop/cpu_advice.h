@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* On which processor should the clients of a device poll? The scheduler knows nothing of the messages, and keeps any threads
- * together.
+/* Advises the clients of a device on which processor they should poll. The scheduler does not know which threads exchange
+ * messages.
  *
  * If two programs exchange messages within the device, each message needs the device's thread, and then the peer. The
  * exchange is fastest if the thread has a processor to itself, and the two programs share another one: they yield to each
@@ -16,8 +16,8 @@
  * left. So clients should leave the processor of the sender, even if others compute on the other ones: with 64 KiB, the
  * client on the other processor made 3,400 MiB/s, and beside the sender 2,700.
  *
- * A client that waits for long messages may be beside their sender as well: that of a READ, on another device. Its own daemon
- * has time left, so it should be there.
+ * The client of a READ may poll on the processor of the device that sends the responses. That device is the bound, and the
+ * client's own daemon has time left. So a client on a crowded processor should go to the processor of its daemon.
  *
  * In all other cases the scheduler is left alone. So it is if there are more programs than processors. */
 #ifndef PUMICE_DAEMON_LOOP_CPU_ADVICE_H
@@ -31,7 +31,7 @@ enum cpu_advice {
     CPU_ADVICE_APART, /* leave the processor of the device's thread, unless other programs compute on the others */
     CPU_ADVICE_AWAY, /* leave it in any case */
     CPU_ADVICE_BESIDE, /* share the processor of the device's thread rather than another one */
-    CPU_ADVICE_BESIDE_CROWDED, /* go there if the own one is crowded */
+    CPU_ADVICE_BESIDE_CROWDED, /* go to the processor of the device's thread, if other threads crowd the client's */
 };
 
 /* The traffic of a device so far. */

@@ -144,7 +144,8 @@ bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *
     return true;
 }
 
-bool vb_poll_should_flee(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
+bool vb_poll_should_leave_crowd(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
+                                const struct vb_poll_view *view)
 {
     if (view->same_cpu || !view->beside_crowded || !is_crowded(crowd, view->now) || !may_move(t, view->now))
         return false;

@@ -50,7 +50,7 @@
  *      YIELDING, CROWDED sleep, until the daemon publishes       sleep
  *      WAITING           wait for the daemon                     (like YIELDING)
  *
- * Before the action, a thread may move to another processor: vb_poll_should_leave, vb_poll_should_flee,
+ * Before the action, a thread may move to another processor: vb_poll_should_leave, vb_poll_should_leave_crowd,
  * vb_poll_should_join.
  *
  * A thread can't wait for a daemon that is gone or that sleeps, because such a daemon would not wake it. Then the
@@ -217,7 +217,8 @@ enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struc
 /* Should the thread leave the processor of the daemon now? True at most once in a while. To be called once in a turn. */
 bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view);
 /* Should the thread leave a crowded processor for that of the daemon now? True at most once in a while. */
-bool vb_poll_should_flee(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view);
+bool vb_poll_should_leave_crowd(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
+                                const struct vb_poll_view *view);
 /* Is vb_poll_should_join to be called now, with the count of involuntary context switches? To be called once in a turn. */
 bool vb_poll_counts_away(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view);
 /* Should the thread go to the processor of the daemon now? True at most once in a while. */

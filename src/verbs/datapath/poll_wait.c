@@ -63,7 +63,7 @@ static void move(struct vb_context *c, struct vb_poll_view *view)
     view->beside_crowded = beside == PM_BESIDE_CROWDED;
     if (vb_poll_should_leave(&vb_poll_self, &c->crowd, view))
         vb_leave_cpu(cpu);
-    else if (vb_poll_should_flee(&vb_poll_self, &c->crowd, view))
+    else if (vb_poll_should_leave_crowd(&vb_poll_self, &c->crowd, view))
         vb_join_cpu(cpu);
     else if (vb_poll_counts_away(&vb_poll_self, &c->crowd, view) &&
              vb_poll_should_join(&vb_poll_self, view, involuntary_switches()))

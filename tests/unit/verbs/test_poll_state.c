@@ -361,15 +361,15 @@ Test(poll_state, a_thread_leaves_a_crowded_processor_for_a_daemon_that_receives)
 {
     struct vb_poll_view view = {.now = now, .alone = true, .beside_crowded = true};
 
-    cr_expect_not(vb_poll_should_flee(&thread, &crowd, &view), "its processor is not crowded");
+    cr_expect_not(vb_poll_should_leave_crowd(&thread, &crowd, &view), "its processor is not crowded");
     vb_poll_yielded(&crowd, now, now + 2 * MS);
     view.now += 2 * MS;
     view.same_cpu = true;
-    cr_expect_not(vb_poll_should_flee(&thread, &crowd, &view), "it is there");
+    cr_expect_not(vb_poll_should_leave_crowd(&thread, &crowd, &view), "it is there");
     view.same_cpu = view.beside_crowded = false;
-    cr_expect_not(vb_poll_should_flee(&thread, &crowd, &view), "the daemon does not want it");
+    cr_expect_not(vb_poll_should_leave_crowd(&thread, &crowd, &view), "the daemon does not want it");
     view.beside_crowded = true;
-    cr_expect(vb_poll_should_flee(&thread, &crowd, &view));
+    cr_expect(vb_poll_should_leave_crowd(&thread, &crowd, &view));
     view.now += VB_POLL_MOVE_MIN_NS / 2;
-    cr_expect_not(vb_poll_should_flee(&thread, &crowd, &view), "it was brought back soon");
+    cr_expect_not(vb_poll_should_leave_crowd(&thread, &crowd, &view), "it was brought back soon");
 }
