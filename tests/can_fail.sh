@@ -102,7 +102,7 @@ fault SHRINK unit/cmd test_ddmin src/cmd/replay/ddmin.c 'result = try_parts(s, p
 fault CPU_ADVICE unit/daemon/loop test_cpu_advice daemon/loop/cpu_advice.c 'if (sessions > processors)' 'if (false)'
 fault CPU_STREAM unit/daemon/loop test_cpu_advice daemon/loop/cpu_advice.c 'if (outside <= FEW * datagrams)' 'if (true)'
 fault CPU_AWAY unit/verbs test_poll_state src/verbs/base/poll_state.c '(!view->away && is_crowded(crowd, view->now))' 'is_crowded(crowd, view->now)'
-fault CPU_CROWD unit/verbs test_poll_state src/verbs/base/poll_state.c '!view->beside_crowded || !is_crowded(crowd, view->now)' '!view->beside_crowded'
+fault CPU_CROWD unit/verbs test_poll_state src/verbs/base/poll_state.c '!view->beside_crowded || !is_crowded(crowd, view->now)' '!view->beside_crowded || !crowd'
 fault CPU_ALONE unit/verbs test_poll_state src/verbs/base/poll_state.c 'if (first || !shared)' 'if (first)'
 fault MOVE_CPU unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'sched_setaffinity(0, sizeof(*where), where) == 0)' 'where)'
 fault MOVE_AS_BEFORE unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'choose_as_before(allowed);' ';'
