@@ -44,8 +44,9 @@ static int query_port(struct session *s, const void *rq, struct control_reply *r
         .max_mtu = IBV_MTU_4096,
         .active_mtu = d->active_mtu,
         .active_width = 2, /* 4X … */
-        /* … of QDR, 10 Gb/s each. The software path carries about as much. */
-        .active_speed = 4,
+        /* … of EDR, 25 Gb/s each. From this rate, UCX derives which messages it sends by READ. A lower one makes it cut
+         * long messages into small parts. */
+        .active_speed = 32,
         .phys_state = port_is_up(d)  ? 5
                       : d->netdev.up ? 2
                                      : 3, /* LinkUp, Polling, Disabled */
@@ -54,7 +55,7 @@ static int query_port(struct session *s, const void *rq, struct control_reply *r
         .port_cap_flags = d->limits.port_cap_flags,
         .max_msg_size = d->limits.max_msg,
         .ifindex = d->netdev.index,
-        .speed = port_is_up(d) ? 4 * 100 : 0,
+        .speed = port_is_up(d) ? 4 * 250 : 0,
     };
     return 0;
 }

@@ -208,7 +208,7 @@ static void port(struct tree *t, const struct device *d)
     file(t, "state", "4: ACTIVE");
     file(t, "phys_state", "5: LinkUp");
     file(t, "link_layer", "Ethernet");
-    file(t, "rate", "40 Gb/sec (4X QDR)"); /* the same as query_port */
+    file(t, "rate", "100 Gb/sec (4X EDR)"); /* the same as query_port */
     file(t, "lid", "0x0");
     file(t, "sm_lid", "0x0");
     file(t, "sm_sl", "0");

@@ -120,11 +120,14 @@ static void others(void)
 {
     struct ibv_alloc_dm_attr attr = {.length = 4096};
     struct ibv_dm *dm = ibv_alloc_dm(p.ctx, &attr);
+    struct ibv_port_attr port = {0};
     uint64_t speed = 0;
     ok(dm && ibv_dm_export_dmabuf_fd(dm) == -1 && errno == EOPNOTSUPP && ibv_free_dm(dm) == 0,
        "device memory is not a dma-buf: EOPNOTSUPP");
     ok(!ibv_alloc_dmah(p.ctx, NULL) && errno == EOPNOTSUPP, "DMA handles: EOPNOTSUPP");
-    ok(ibv_query_port_speed(p.ctx, 1, &speed) == 0 && speed == 400, "the port has 40 Gb/s");
+    ok(ibv_query_port_speed(p.ctx, 1, &speed) == 0 && speed == 1000, "the port has 100 Gb/s");
+    ok(ibv_query_port(p.ctx, 1, &port) == 0 && port.active_width == 2 && port.active_speed == 32,
+       "4X of EDR, as UCX reads it");
     ok(ibv_query_port_speed(p.ctx, 2, &speed) == EINVAL, "another port: EINVAL");
 }
 
