@@ -106,6 +106,8 @@ fault CPU_CROWD unit/verbs test_poll_state src/verbs/base/poll_state.c '!view->b
 fault CPU_ALONE unit/verbs test_poll_state src/verbs/base/poll_state.c 'if (first || !shared)' 'if (first)'
 fault MOVE_CPU unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'sched_setaffinity(0, sizeof(*where), where) == 0)' 'where)'
 fault MOVE_AS_BEFORE unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'choose_as_before(allowed);' ';'
+fault SPIN_YIELD verbs/shim test_spin_lock src/verbs/shim/spin_lock.c 'sched_yield();' ';'
+fault HUGE_CROWD verbs/memory test_hugepage src/verbs/shim/hugepage.c '!vb_machine_is_crowded()' '!vb_machine_is_crowded() || length'
 
 # --- the checker of programs
 fault CHECK_TRACE unit/check test_trace src/check/base/trace.c 'if (*r->slot[i] != r->trace->at[i])' 'if (false)'

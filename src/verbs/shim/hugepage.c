@@ -13,6 +13,7 @@
 
 #include "pumice/abi.h"
 #include "src/verbs/base/api.h"
+#include "src/verbs/shim/crowd.h"
 #include "src/verbs/shim/libc_next.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -43,6 +44,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool wanted; /* huge pages are wanted and possible; set once */
+static bool always; /* on a crowded machine, too; set once */
 static atomic_bool heap_is_tuned; /* the program has called mallopt for its heap */
 
 static void find_whether_wanted(void)
@@ -50,6 +52,7 @@ static void find_whether_wanted(void)
     const char *v = getenv(PM_ENV_HUGE_PAGES);
     wanted = (!v || strcmp(v, "off") != 0) && sysconf(_SC_PAGESIZE) == SMALL_PAGE &&
              madvise(NULL, 0, MADV_COLLAPSE) == 0; /* the kernel knows the advice */
+    always = v && strcmp(v, "on") == 0;
 }
 
 /* Makes one small page of the region present in each huge page, as if the program had written to it. The bytes stay.
@@ -82,7 +85,10 @@ void vb_hugepage_use(void *addr, size_t length, bool writable)
 {
     int saved = errno;
     pthread_once(&once, find_whether_wanted);
-    if (wanted && length >= WORTH_IT && length <= LENGTH_MAX) {
+    /* The advice waits until a thread of the kernel has run on each processor, and holds the lock of the process's
+     * mappings meanwhile. That takes seconds while 64 ranks start on two processors. The daemon, which copies from and
+     * to this memory, would wait for that lock, and in the end give the program up. */
+    if (wanted && length >= WORTH_IT && length <= LENGTH_MAX && (always || !vb_machine_is_crowded())) {
         uintptr_t begin = (uintptr_t)addr, behind = begin + length;
         /* The first byte of the first huge page of which the region fills WORTH_IT or more, and the first byte behind
          * the last such page. */

@@ -2,7 +2,7 @@
 /* Puts registered memory into huge pages. The daemon copies from and to registered memory by system calls that look up
  * every page, and the lookup costs more than the copy itself. With huge pages a copy takes about half as long.
  * PM_ENV_HUGE_PAGES=off turns this off. It is also off where small pages do not have 4 KiB, because huge pages then do
- * not have 2 MiB. */
+ * not have 2 MiB, and while the machine is crowded (crowd.h), unless PM_ENV_HUGE_PAGES=on. */
 #ifndef PUMICE_SRC_VERBS_SHIM_HUGEPAGE_H
 #define PUMICE_SRC_VERBS_SHIM_HUGEPAGE_H
 

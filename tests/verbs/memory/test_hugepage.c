@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Registered memory moves into huge pages, together with its neighbours, and no byte changes. PUMICE_HUGE_PAGES=off
- * leaves it alone. malloc takes blocks of 1 MiB from its heap once a device is open, unless the program or its
+ * leaves it alone, and so does a crowd of threads that compute. malloc takes blocks of 1 MiB from its heap once a device is open, unless the program or its
  * environment has set this. */
 #include <malloc.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -143,17 +144,58 @@ static bool blocks_huge(void)
     return huge_kib(block[2], NULL) >= pages * 2048;
 }
 
+/* Waits until more threads than `limit` are runnable, or no more than that. False: not within 20 s. */
+static bool wait_for_crowd(unsigned limit, bool more)
+{
+    for (int i = 0; i < 2000; i++) {
+        unsigned runnable = 0;
+        FILE *f = fopen("/proc/loadavg", "r");
+        need(f && fscanf(f, "%*s %*s %*s %u/", &runnable) == 1);
+        fclose(f);
+        if ((runnable > limit) == more)
+            return true;
+        usleep(10000);
+    }
+    return false;
+}
+
+/* More threads compute than the library accepts: it leaves the memory alone. When they have ended, it does not, unless
+ * other programs keep the machine crowded. */
+static bool small_in_a_crowd(void)
+{
+    enum { COMPUTING_MAX = 4096 };
+    static pid_t computing[COMPUTING_MAX];
+    unsigned limit = 4 * (unsigned)sysconf(_SC_NPROCESSORS_ONLN), n = limit + 4;
+    need(n <= COMPUTING_MAX);
+    for (unsigned i = 0; i < n; i++) {
+        computing[i] = fork();
+        need(computing[i] >= 0);
+        while (computing[i] == 0)
+            if (getppid() == 1) /* the test has failed */
+                _exit(0);
+    }
+    need(wait_for_crowd(limit, true));
+    renew(true);
+    bool small = after(0, HUGE, 0) == 0;
+    for (unsigned i = 0; i < n; i++)
+        need(kill(computing[i], SIGKILL) == 0 && waitpid(computing[i], NULL, 0) == computing[i]);
+    if (!wait_for_crowd(limit / 2, false))
+        return small;
+    renew(true);
+    return small && after(0, HUGE, 0) == 2048;
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which have a malloc of their own */
 #define GLIBC_MALLOC
-/* In a process of its own, with one more variable in its environment: is malloc's block in the heap, and memory left
- * alone? */
-static bool child_finds(const char *variable, bool in_heap, bool huge)
+/* In a process of its own, with one more variable in its environment: is malloc's block in the heap, and what becomes of
+ * registered memory? pages: "huge", "small", or "crowd" (small only while the machine is crowded). */
+static bool child_finds(const char *variable, bool in_heap, const char *pages)
 {
     fflush(stdout);
     pid_t pid = fork();
     need(pid >= 0);
     if (pid == 0) {
-        char *args[] = {"/proc/self/exe", in_heap ? "heap" : "mapping", huge ? "huge" : "small", NULL};
+        char *args[] = {"/proc/self/exe", in_heap ? "heap" : "mapping", (char *)pages, NULL};
         if (variable)
             putenv(strdup(variable));
         execv("/proc/self/exe", args);
@@ -175,6 +217,8 @@ static int look(const char *where, const char *pages)
     need(block);
     memset(block, 1, MIB);
     need(huge_kib(block, &heap) >= 0);
+    if (!strcmp(pages, "crowd"))
+        return heap == !strcmp(where, "heap") && small_in_a_crowd() ? 0 : 1;
     renew(true);
     bool huge = after(0, HUGE, 0) == 2048;
     if (heap && !blocks_huge())
@@ -191,6 +235,7 @@ int main(int argc, char **argv)
                                        "MALLOC_MMAP_MAX_",  "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"};
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
         unsetenv(ours[i]);
+    setenv("PUMICE_HUGE_PAGES", "on", 1); /* other tests may run at the same time */
     renew(true);
     if (madvise(area, 5 * HUGE, MADV_COLLAPSE) != 0 || huge_kib(area, NULL) != 5 * 2048) {
         printf("skip - this kernel makes no huge pages of small ones\n");
@@ -201,13 +246,14 @@ int main(int argc, char **argv)
     regions();
     neighbours();
 #ifdef GLIBC_MALLOC
-    ok(child_finds(NULL, true, true), "by default malloc's block of 1 MiB is in the heap");
-    ok(child_finds("PUMICE_HUGE_PAGES=off", false, false), "off: it is not, and memory stays in small pages");
-    ok(child_finds("PUMICE_HUGE_PAGES=on", true, true), "on: as by default");
-    ok(child_finds("MALLOC_TOP_PAD_=0", false, true), "a variable of malloc's is set: its limits stay");
-    ok(child_finds("GLIBC_TUNABLES=glibc.malloc.top_pad=4096", false, true), "or one of its tunables");
-    ok(child_finds("GLIBC_TUNABLES=glibc.malloc.arena_max=4", true, true), "one that has nothing to do with it");
-    ok(child_finds("OWN_LIMIT=1", false, true), "the program itself has set one: they stay");
+    ok(child_finds("PUMICE_HUGE_PAGES=", true, "crowd"),
+       "by default malloc's block of 1 MiB is in the heap, and memory stays in small pages on a crowded machine only");
+    ok(child_finds("PUMICE_HUGE_PAGES=off", false, "small"), "off: it is not, and memory stays in small pages");
+    ok(child_finds(NULL, true, "huge"), "on: as by default, whether the machine is crowded or not");
+    ok(child_finds("MALLOC_TOP_PAD_=0", false, "huge"), "a variable of malloc's is set: its limits stay");
+    ok(child_finds("GLIBC_TUNABLES=glibc.malloc.top_pad=4096", false, "huge"), "or one of its tunables");
+    ok(child_finds("GLIBC_TUNABLES=glibc.malloc.arena_max=4", true, "huge"), "one that has nothing to do with it");
+    ok(child_finds("OWN_LIMIT=1", false, "huge"), "the program itself has set one: they stay");
 #endif
     return vt_failed;
 }
