@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Registered memory moves into huge pages, together with its neighbours, and no byte changes. PUMICE_HUGE_PAGES=off
- * leaves it alone, and so does a crowd of threads that compute. malloc takes blocks of 1 MiB from its heap once a device is open, unless the program or its
- * environment has set this. */
+ * leaves it alone, and it stays as it is on a crowded machine. malloc takes blocks of 1 MiB from its heap once a device is
+ * open, unless the program or its environment has set this. */
 #include <malloc.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -170,19 +170,24 @@ static bool small_in_a_crowd(void)
     for (unsigned i = 0; i < n; i++) {
         computing[i] = fork();
         need(computing[i] >= 0);
+        if (computing[i] == 0)
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
         while (computing[i] == 0)
-            if (getppid() == 1) /* the test has failed */
-                _exit(0);
+            ;
     }
     need(wait_for_crowd(limit, true));
     renew(true);
     bool small = after(0, HUGE, 0) == 0;
     for (unsigned i = 0; i < n; i++)
         need(kill(computing[i], SIGKILL) == 0 && waitpid(computing[i], NULL, 0) == computing[i]);
-    if (!wait_for_crowd(limit / 2, false))
-        return small;
-    renew(true);
-    return small && after(0, HUGE, 0) == 2048;
+    /* Other tests may start programs at any moment. */
+    bool huge = false, calm = true;
+    for (int i = 0; i < 20 && !huge && calm; i++) {
+        calm = wait_for_crowd(limit / 2, false);
+        renew(true);
+        huge = after(0, HUGE, 0) == 2048;
+    }
+    return small && (huge || !calm);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which have a malloc of their own */
