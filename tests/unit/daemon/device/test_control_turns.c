@@ -215,9 +215,10 @@ Test(control_turns, a_user_that_has_used_its_share_rests)
     cr_expect_geq(served[1], 100, "another user is not held up");
     cr_expect_eq(count(QUIET, "longest_wait"), 0);
     close_one(&one);
-    /* It rests, and then it goes on. */
+    /* It rests, and then it goes on. The rest is long if other programs had the processors during a slice. */
     unsigned before = served[0];
-    run_for(NS_PER_S / 2);
+    for (int i = 0; i < 40 && served[0] == before; i++)
+        run_for(NS_PER_S / 2);
     cr_expect_gt(served[0], before);
     for (unsigned i = 0; i < CROWD; i++)
         close_one(&crowd[i]);
