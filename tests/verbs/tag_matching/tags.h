@@ -254,6 +254,17 @@ static inline int tm_op(struct tm_side *e, uint64_t id, enum ibv_ops_wr_opcode o
     return ibv_post_srq_ops(e->srq, &wr, &bad);
 }
 
+/* As tm_op. While the queue of operations is full of those that the device has not carried out yet, it waits. */
+static inline int tm_op_when_room(struct tm_side *e, uint64_t id, enum ibv_ops_wr_opcode opcode, int flags,
+                                  uint32_t handle, uint32_t count)
+{
+    double end = vt_now() + 20;
+    int rc;
+    while ((rc = tm_op(e, id, opcode, flags, handle, count)) == ENOMEM && vt_now() < end)
+        ;
+    return rc;
+}
+
 /* --- completions */
 
 struct tm_wc {
@@ -313,7 +324,7 @@ static inline bool tm_matched(struct tm_side *e, uint64_t id, uint64_t tag, uint
 /* Waits until all operations posted so far are executed, and reports the count. */
 static inline bool tm_sync(struct tm_side *e, uint32_t count)
 {
-    return tm_op(e, 77, IBV_WR_TAG_SYNC, IBV_OPS_SIGNALED | IBV_OPS_TM_SYNC, 0, count) == 0 &&
+    return tm_op_when_room(e, 77, IBV_WR_TAG_SYNC, IBV_OPS_SIGNALED | IBV_OPS_TM_SYNC, 0, count) == 0 &&
            tm_got(e, IBV_WC_TM_SYNC, 77, 0);
 }
 

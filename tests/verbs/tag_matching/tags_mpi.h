@@ -72,7 +72,7 @@ static inline int mpi_wrong(struct mpi *m, const char *what, int is, int should)
 
 static inline void mpi_delete(struct mpi *m, uint32_t handle)
 {
-    need(tm_op(&m->p->r, 1, IBV_WR_TAG_DEL, IBV_OPS_TM_SYNC, handle, m->count) == 0);
+    need(tm_op_when_room(&m->p->r, 1, IBV_WR_TAG_DEL, IBV_OPS_TM_SYNC, handle, m->count) == 0);
     model_report(&m->model, m->count);
     int i = model_index(&m->model, handle);
     if (m->exact && i < 0)
