@@ -32,10 +32,9 @@ def memory(lab):
 
 
 # Limits for the growth of a daemon's resident memory, over all jobs after the first fifth: for its allocator, and for each rank (44 KiB
-# in all over 400 ranks were measured). A few jobs are not enough for the allocator to settle: over the 80 ranks of ten jobs, a daemon
-# grows by up to 960 KiB, and then over 800 more by 48 to 88.
+# in all over 400 ranks were measured). A few jobs are not enough for the allocator to settle.
 GROWTH_KIB, GROWTH_KIB_RANK = 96, 0.25
-FEW_JOBS, GROWTH_KIB_FEW = 20, 1536
+FEW_JOBS, GROWTH_KIB_FEW = 20, 512
 
 
 def check_storm(case, lab, build):
