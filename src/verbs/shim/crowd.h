@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Is the machine crowded: do many more threads want to run than there are processors? */
+/* Tells whether the machine is crowded: many more threads are runnable than there are processors. */
 #ifndef PUMICE_SRC_VERBS_SHIM_CROWD_H
 #define PUMICE_SRC_VERBS_SHIM_CROWD_H
 

@@ -87,7 +87,7 @@ void vb_hugepage_use(void *addr, size_t length, bool writable)
     pthread_once(&once, find_whether_wanted);
     /* The advice waits until a thread of the kernel has run on each processor, and holds the lock of the process's
      * mappings meanwhile. That takes seconds while 64 ranks start on two processors. The daemon, which copies from and
-     * to this memory, would wait for that lock, and in the end give the program up. */
+     * to this memory, would wait for that lock, and end the program's session after memory-timeout. */
     if (wanted && length >= WORTH_IT && length <= LENGTH_MAX && (always || !vb_machine_is_crowded())) {
         uintptr_t begin = (uintptr_t)addr, behind = begin + length;
         /* The first byte of the first huge page of which the region fills WORTH_IT or more, and the first byte behind
