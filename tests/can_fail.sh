@@ -42,6 +42,7 @@ fault()
     [[ $wanted == "  " || $wanted == *" $1 "* ]] || return
     if $texts; then
         mutate "$1" "$4" "$5" "$6" >/dev/null || missed=$((missed + 1))
+        compgen -G "tests/$2/${3%%[+/]*}*" >/dev/null || { echo "$1: no test $2/$3" >&2; missed=$((missed + 1)); }
         return
     fi
     local seen
@@ -49,12 +50,14 @@ fault()
         seen="NOT BUILT, see $tree.log"
     elif run "$2" "$3"; then
         seen=MISSED
+    elif grep -q '^nothing was run' "$tree.log"; then
+        seen="NOT RUN: there is no such test"
     else
         seen=$(grep -m1 -E '^ *not ok|FAIL|assert|Assertion' "$tree/build/log/$(basename "$3")"* 2>/dev/null | sed 's/^[^:]*://' | cut -c 1-90)
         seen=${seen:-$(grep -m1 -E ' (FAILED|failed)' "$tree.log" | cut -c 1-90)}
     fi
     printf '%-16s %-44s %s\n' "$1" "$2/$3" "$seen"
-    [[ $seen != MISSED && $seen != NOT\ BUILT* ]] || missed=$((missed + 1))
+    [[ $seen != MISSED && $seen != NOT\ * ]] || missed=$((missed + 1))
     cp "$4" "$tree/$4"
 }
 
@@ -106,6 +109,8 @@ fault CPU_CROWD unit/verbs test_poll_state src/verbs/base/poll_state.c '!view->b
 fault CPU_ALONE unit/verbs test_poll_state src/verbs/base/poll_state.c 'if (first || !shared)' 'if (first)'
 fault MOVE_CPU unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'sched_setaffinity(0, sizeof(*where), where) == 0)' 'where)'
 fault MOVE_AS_BEFORE unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'choose_as_before(allowed);' ';'
+fault ABANDONED unit/daemon/loop test_abandoned_qp daemon/loop/mads.c 'if (out.abandoned_qpn)' 'if (false)'
+fault ABANDONED_ALIVE unit/daemon/loop test_abandoned_qp daemon/objects/qp/abandoned_qp.c 'if (!q || !has_died(s))' 'if (!q)'
 fault SPIN_YIELD verbs/shim test_spin_lock src/verbs/shim/spin_lock.c 'sched_yield();' ';'
 fault HUGE_CROWD verbs/memory test_hugepage src/verbs/shim/hugepage.c '!vb_machine_is_crowded()' '!vb_machine_is_crowded() || length'
 

@@ -58,6 +58,15 @@ uint64_t client_mem_write(struct client_mem *s, const struct iovec *local, unsig
     return copied(s, copier_write(s->copier, &to, local, nlocal, remote, nremote));
 }
 
+/* Nothing is mapped at address 0. The error of a read there tells whether there is a memory at all. */
+bool client_mem_is_gone(struct client_mem *s)
+{
+    uint8_t byte;
+    struct iovec local = {&byte, 1}, remote = {NULL, 1};
+
+    return s->path != PM_MEMORY_NONE && !s->stuck && client_mem_read(s, &local, 1, &remote, 1) == 0 && s->err == ESRCH;
+}
+
 /* --- probing ----------------------------------------------------------------------------------- */
 
 static bool works(struct client_mem *s, enum pm_memory_path path, uint64_t va, uint64_t value)

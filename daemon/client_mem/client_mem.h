@@ -89,6 +89,9 @@ uint64_t client_mem_read(struct client_mem *s, const struct iovec *local, unsign
 uint64_t client_mem_write(struct client_mem *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
                           unsigned nremote);
 
+/* Has the process given up its memory, because it ended? */
+bool client_mem_is_gone(struct client_mem *s);
+
 /* Queues a write of len bytes from src to va. src must stay valid until client_mem_flush. False: there is no room;
  * flush first. */
 bool client_mem_defer(struct client_mem *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len);

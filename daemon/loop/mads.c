@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/loop/mads.h"
 
+#include "daemon/objects/qp/abandoned_qp.h"
+
 /* Most MADs of one pass. The engine sends them faster than the passes bring them, unless the socket is full. */
 #define MADS_PER_PASS 32u
 
@@ -15,6 +17,8 @@ unsigned mads_send(struct device *d)
         struct av av = {.sgid_index = out.sgid_index, .traffic_class = out.traffic_class, .hop_limit = out.hop_limit};
 
         memcpy(av.dgid, out.remote_gid, sizeof(av.dgid));
+        if (out.abandoned_qpn)
+            abandoned_qp_stop(d, out.abandoned_qpn);
         /* A MAD that the engine does not take is lost, as in a network. Its sender repeats it. */
         engine_send_mad(d->engine, &av, out.mad);
         n++;

@@ -134,6 +134,25 @@ Test(disconnect, destroying_tells_the_peer_until_it_answers)
     no_event(A);
 }
 
+/* The device stops the QP of a program that is gone. It finds it by this number, also in repeated DREQs. */
+Test(disconnect, only_the_dreq_of_a_destroyed_id_names_its_qp)
+{
+    struct pair p = established();
+    struct cm_datagram d;
+    cm_disconnect(p.passive, net.now);
+    cr_assert(cm_pop_datagram(B->cm, &d));
+    cr_expect_eq(d.abandoned_qpn, 0);
+    cm_id_destroy(p.active, net.now);
+    cr_assert(cm_pop_datagram(A->cm, &d));
+    cr_expect_eq(d.abandoned_qpn, 0x111);
+    net.now = cm_deadline(A->cm);
+    cm_expire(A->cm, net.now);
+    bool named = false;
+    while (cm_pop_datagram(A->cm, &d))
+        named |= d.abandoned_qpn == 0x111;
+    cr_expect(named, "the repeated DREQ names no QP");
+}
+
 Test(disconnect, destroying_while_connecting)
 {
     struct pair p = request(CM_PS_TCP, QPT_RC);
