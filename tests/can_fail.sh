@@ -109,6 +109,8 @@ fault CPU_CROWD unit/verbs test_poll_state src/verbs/base/poll_state.c '!view->b
 fault CPU_ALONE unit/verbs test_poll_state src/verbs/base/poll_state.c 'if (first || !shared)' 'if (first)'
 fault MOVE_CPU unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'sched_setaffinity(0, sizeof(*where), where) == 0)' 'where)'
 fault MOVE_AS_BEFORE unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'choose_as_before(allowed);' ';'
+fault QP_SPLIT unit/core/base test_qp_table daemon/core/base/qp_table.c 'if (!s->qp || (s->qpn & t->mask) != new)' 'if (true)'
+fault QP_PAGES unit/core/base test_qp_table daemon/core/base/qp_table.c '#define FIRST_SLOTS 256u' '#define FIRST_SLOTS 131072u'
 fault ABANDONED unit/daemon/loop test_abandoned_qp daemon/loop/mads.c 'if (out.abandoned_qpn)' 'if (false)'
 fault ABANDONED_ALIVE unit/daemon/loop test_abandoned_qp daemon/objects/qp/abandoned_qp.c 'if (!q || !has_died(s))' 'if (!q)'
 fault SPIN_YIELD verbs/shim test_spin_lock src/verbs/shim/spin_lock.c 'sched_yield();' ';'

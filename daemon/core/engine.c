@@ -77,13 +77,6 @@ struct sections {
     size_t qps, srqs, keys, mcast, peers, timers, gsi, done, events, copies, reorder, total;
 };
 
-/* Slots of the table of QPs. Half of them are always free, so that a number with a free slot is soon found
- * (control/qp_life.c). */
-static uint32_t qp_slots(const struct engine_config *c)
-{
-    return 2 * pow2_at_least(c->max_qp);
-}
-
 static size_t reserve(size_t *at, size_t bytes)
 {
     size_t here = *at;
@@ -95,7 +88,7 @@ static void sections_of(const struct engine_config *c, struct sections *l)
 {
     size_t at = 0;
     reserve(&at, sizeof(struct engine));
-    l->qps = reserve(&at, (size_t)qp_slots(c) * sizeof(struct qp *));
+    l->qps = reserve(&at, qp_table_bytes(c->max_qp));
     l->srqs = reserve(&at, (size_t)pow2_at_least(c->max_srq) * sizeof(struct srq *));
     l->keys = reserve(&at, ((size_t)c->max_mr + 1) * sizeof(struct mkey));
     l->mcast = reserve(&at, (size_t)c->max_mcast * sizeof(struct mcast_member));
@@ -128,8 +121,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->cfg = *cfg;
     e->mem = (struct mem_access){.ops = mem_ops, .ctx = mem_ctx};
     e->owner = (struct owner_calls){.ops = owner_ops, .ctx = owner_ctx};
-    e->qps = (struct qp **)(void *)(base + l.qps);
-    e->qp_mask = qp_slots(cfg) - 1;
+    qp_table_init(&e->qps, base + l.qps, cfg->max_qp);
     e->next_qpn = cfg->first_qpn;
     e->srqs = (struct srq **)(void *)(base + l.srqs);
     e->srq_mask = pow2_at_least(cfg->max_srq) - 1;
@@ -174,8 +166,7 @@ const struct engine_counters *engine_counters(const struct engine *e)
 
 struct qp *qp_find(struct engine *e, uint32_t qpn)
 {
-    struct qp *qp = e->qps[qpn & e->qp_mask];
-    return qp && qp->qpn == qpn ? qp : NULL;
+    return qp_table_find(&e->qps, qpn);
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */

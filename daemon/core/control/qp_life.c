@@ -55,20 +55,19 @@ size_t qp_size(const struct qp_init *init)
 #define LAST_QPN (QPN_MULTICAST - 1)
 #define QPN_BITS 24u
 
-/* Gives the QP the next number whose slot in the table is free. At least half of the slots are free. */
+/* Gives the QP the next number whose slot in the table is free. */
 static int assign_number(struct engine *e, struct qp *qp)
 {
-    if (e->qp_count == e->cfg.max_qp)
+    if (e->qps.count == e->cfg.max_qp)
         return -ENOMEM;
+    qp_table_grow(&e->qps);
     for (;;) {
         uint32_t qpn = permute(&e->cfg.number_secret, 0, QPN_BITS, e->next_qpn);
         e->next_qpn = (e->next_qpn + 1) & QPN_MASK;
-        struct qp **slot = &e->qps[qpn & e->qp_mask];
-        if (*slot || qpn < FIRST_QPN || qpn > LAST_QPN)
+        if (qpn < FIRST_QPN || qpn > LAST_QPN || !qp_table_is_free(&e->qps, qpn))
             continue;
-        *slot = qp;
         qp->qpn = qpn;
-        e->qp_count++;
+        qp_table_add(&e->qps, qpn, qp);
         return 0;
     }
 }
@@ -168,8 +167,7 @@ void qp_destroy(struct qp *qp)
     comp_cntr_detach(qp);
     if (qp->srqn)
         srq_find(e, qp->srqn)->users--;
-    e->qps[qp->qpn & e->qp_mask] = NULL;
-    e->qp_count--;
+    qp_table_remove(&e->qps, qp->qpn);
 }
 
 /* To RESET: all requests vanish without completions (IBA 10.3.1.1). */

@@ -6,6 +6,7 @@
 #include "daemon/core/base/config.h"
 #include "daemon/core/base/mem_ops.h"
 #include "daemon/core/base/owner_ops.h"
+#include "daemon/core/base/qp_table.h"
 #include "daemon/core/base/read_copies.h"
 #include "daemon/core/base/reorder.h"
 #include "daemon/core/base/report.h"
@@ -28,8 +29,8 @@ struct engine {
     struct key_table keys;
     struct read_copies copies;
     struct reorder_pool reorder; /* no slots unless cfg.selective */
-    struct qp **qps; /* by qpn & qp_mask */
-    uint32_t qp_mask, qp_count, next_qpn;
+    struct qp_table qps;
+    uint32_t next_qpn;
     struct srq **srqs; /* by number & srq_mask */
     uint32_t srq_mask, srq_count, next_srqn;
     struct peer_window_table peers;

@@ -185,8 +185,8 @@ static void check_peer(const struct engine *e, const struct peer_window *p)
 {
     uint64_t bytes = p->flow.charged - p->flow.released;
     uint32_t users = 0;
-    for (uint32_t i = 0; i <= e->qp_mask; i++) {
-        const struct qp *qp = e->qps[i];
+    for (uint32_t i = 0; i < e->qps.size; i++) {
+        const struct qp *qp = e->qps.slot[i].qp;
         if (!qp || qp->peer != p || qp->type == QPT_UD)
             continue;
         bytes += qp->awake ? qp->req->inflight : 0;
@@ -208,11 +208,14 @@ static void check_srq(const struct srq *srq)
 void engine_check_tables(const struct engine *e)
 {
     uint32_t n = 0;
-    if (e->qp_mask >= TABLES_MAX || e->srq_mask >= TABLES_MAX)
+    if (e->qps.size > TABLES_MAX || e->srq_mask >= TABLES_MAX)
         return;
-    for (uint32_t i = 0; i <= e->qp_mask; i++)
-        n += e->qps[i] != NULL;
-    assert(n == e->qp_count);
+    for (uint32_t i = 0; i < e->qps.size; i++) {
+        const struct qp *qp = e->qps.slot[i].qp;
+        n += qp != NULL;
+        assert(!qp || qp_table_index(&e->qps, qp->qpn) == i);
+    }
+    assert(n == e->qps.count);
     check_ready_list(&e->scheduler);
     for (uint32_t i = 0; i < e->peers.untouched; i++)
         check_peer(e, &e->peers.peers[i]);

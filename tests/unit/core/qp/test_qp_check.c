@@ -63,7 +63,7 @@ CAUGHT(pending_resources, qp->resp->res_pending++)
 CAUGHT(a_request_of_no_srq, (qp->srqn = 1, list_init(&qp->taker), qp->resp->rq.tail++))
 CAUGHT(no_congestion_window, qp->peer->congestion.cwnd = 0)
 CAUGHT(ready_count, fix.e->scheduler.count++)
-CAUGHT(qp_count, fix.e->qp_count++)
+CAUGHT(qp_count, fix.e->qps.count++)
 CAUGHT(no_timer, timer_wheel_set(fix.e->timers, &qp->timer, NEVER))
 CAUGHT(in_flight_in_err, qp->attr.state = QPS_ERR)
 CAUGHT(nothing_wakes_it, (qp->req->una_psn = qp->req->sent_psn = qp->req->next_psn, qp->req->inflight = 0,
