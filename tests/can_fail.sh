@@ -111,6 +111,7 @@ fault MOVE_CPU unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'sched_setaffi
 fault MOVE_AS_BEFORE unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'choose_as_before(allowed);' ';'
 fault QP_SPLIT unit/core/base test_qp_table daemon/core/base/qp_table.c 'if (!s->qp || (s->qpn & t->mask) != new)' 'if (true)'
 fault QP_PAGES unit/core/base test_qp_table daemon/core/base/qp_table.c '#define FIRST_SLOTS 256u' '#define FIRST_SLOTS 131072u'
+fault DONE_AGAIN unit/core/qp test_event_queue daemon/core/qp/event_queue.c 'e->done_head = e->done_tail = 0;' ';'
 fault ABANDONED unit/daemon/loop test_abandoned_qp daemon/loop/mads.c 'if (out.abandoned_qpn)' 'if (false)'
 fault ABANDONED_ALIVE unit/daemon/loop test_abandoned_qp daemon/objects/qp/abandoned_qp.c 'if (!q || !has_died(s))' 'if (!q)'
 fault SPIN_YIELD verbs/shim test_spin_lock src/verbs/shim/spin_lock.c 'sched_yield();' ';'
