@@ -113,6 +113,7 @@ fault QP_SPLIT unit/core/base test_qp_table daemon/core/base/qp_table.c 'if (!s-
 fault QP_PAGES unit/core/base test_qp_table daemon/core/base/qp_table.c '#define FIRST_SLOTS 256u' '#define FIRST_SLOTS 131072u'
 fault DONE_AGAIN unit/core/qp test_event_queue daemon/core/qp/event_queue.c 'e->done_head = e->done_tail = 0;' ';'
 fault ABANDONED unit/daemon/loop test_abandoned_qp daemon/loop/mads.c 'if (out.abandoned_qpn)' 'if (false)'
+fault ABANDONED_DREP unit/core/cm test_disconnect daemon/core/cm/message.c 'id->is_ending ? id->local_qpn : 0' 'id->is_ending && attribute == CM_DREQ ? id->local_qpn : 0'
 fault ABANDONED_ALIVE unit/daemon/loop test_abandoned_qp daemon/objects/qp/abandoned_qp.c 'if (!q || !has_died(s))' 'if (!q)'
 fault SPIN_YIELD verbs/shim test_spin_lock src/verbs/shim/spin_lock.c 'sched_yield();' ';'
 fault HUGE_CROWD verbs/memory test_hugepage src/verbs/shim/hugepage.c '!vb_machine_is_crowded()' '!vb_machine_is_crowded() || length'

@@ -88,7 +88,7 @@ struct cm_datagram {
     uint8_t sgid_index; /* out: the local address */
     uint8_t local_gid[16], remote_gid[16];
     uint8_t traffic_class, hop_limit;
-    /* out: a DREQ that no program asked for, because the owner of the connection is gone: its local QP. Otherwise 0. */
+    /* out: the local QP of the connection, if its ID has been destroyed and the program may be gone. Otherwise 0. */
     uint32_t abandoned_qpn;
     uint8_t mad[MAD_LEN];
 };

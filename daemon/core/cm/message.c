@@ -52,7 +52,7 @@ static void push(struct cm_id *id, uint16_t attribute, const uint8_t mad[MAD_LEN
     out->sgid_index = id->route.sgid_index;
     out->traffic_class = id->route.traffic_class;
     out->hop_limit = id->route.hop_limit;
-    out->abandoned_qpn = id->is_ending && attribute == CM_DREQ ? id->local_qpn : 0;
+    out->abandoned_qpn = id->is_ending ? id->local_qpn : 0;
     memcpy(out->local_gid, id->bind.addr.gid, sizeof(out->local_gid));
     memcpy(out->remote_gid, id->dst.gid, sizeof(out->remote_gid));
     memcpy(out->mad, mad, MAD_LEN);

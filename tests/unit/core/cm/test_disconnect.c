@@ -134,8 +134,8 @@ Test(disconnect, destroying_tells_the_peer_until_it_answers)
     no_event(A);
 }
 
-/* The device stops the QP of a program that is gone. It finds it by this number, also in repeated DREQs. */
-Test(disconnect, only_the_dreq_of_a_destroyed_id_names_its_qp)
+/* The device stops the QP of a program that is gone. It finds it by this number, also in repeated messages. */
+Test(disconnect, messages_of_a_destroyed_id_name_its_qp)
 {
     struct pair p = established();
     struct cm_datagram d;
@@ -151,6 +151,18 @@ Test(disconnect, only_the_dreq_of_a_destroyed_id_names_its_qp)
     while (cm_pop_datagram(A->cm, &d))
         named |= d.abandoned_qpn == 0x111;
     cr_expect(named, "the repeated DREQ names no QP");
+}
+
+Test(disconnect, the_answer_of_a_destroyed_id_names_its_qp)
+{
+    struct pair p = established();
+    struct cm_datagram d;
+    cm_disconnect(p.active, net.now);
+    settle();
+    next_event(B, CM_EVENT_DISCONNECTED);
+    cm_id_destroy(p.passive, net.now);
+    cr_assert(cm_pop_datagram(B->cm, &d));
+    cr_expect_eq(d.abandoned_qpn, 0x222);
 }
 
 Test(disconnect, destroying_while_connecting)

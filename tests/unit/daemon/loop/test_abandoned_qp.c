@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a program has posted before its death is not sent after the DREQ that disconnects its peer. */
+/* What a program has posted before its death is not sent after the DREQ or DREP that disconnects its peer. */
 #include <criterion/criterion.h>
 #include <sys/wait.h>
 
@@ -74,7 +74,7 @@ static void post(void)
     fixture_post_send(program, &program_qp);
 }
 
-static void send_dreq(uint32_t abandoned)
+static void send_mad(uint32_t abandoned)
 {
     struct cm_datagram d = {.hop_limit = 64, .abandoned_qpn = abandoned};
 
@@ -95,7 +95,7 @@ Test(abandoned_qp, of_a_dead_program_sends_nothing)
 
     kill_program();
     post();
-    send_dreq(program_qp.rep.qpn);
+    send_mad(program_qp.rep.qpn);
     cr_expect_not(fixture_poll(&peer_cq, &cqe));
     cr_expect_eq(state(), QPS_ERR);
 }
@@ -105,19 +105,19 @@ Test(abandoned_qp, of_a_living_program_goes_on)
     struct pm_cqe cqe;
 
     post();
-    send_dreq(program_qp.rep.qpn);
+    send_mad(program_qp.rep.qpn);
     cr_expect(fixture_poll(&peer_cq, &cqe));
     cr_expect_eq(state(), QPS_RTS);
 }
 
-/* A program that has disconnected by itself is asked nothing. */
+/* A datagram that its program has asked for. */
 Test(abandoned_qp, other_datagrams_stop_nothing)
 {
     struct pm_cqe cqe;
 
     kill_program();
     post();
-    send_dreq(0);
+    send_mad(0);
     cr_expect(fixture_poll(&peer_cq, &cqe));
     cr_expect_eq(state(), QPS_RTS);
 }
@@ -125,6 +125,6 @@ Test(abandoned_qp, other_datagrams_stop_nothing)
 Test(abandoned_qp, that_the_device_does_not_have)
 {
     kill_program();
-    send_dreq(0xabcdef);
+    send_mad(0xabcdef);
     cr_expect_eq(state(), QPS_RTS);
 }
