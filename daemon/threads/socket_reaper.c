@@ -45,15 +45,19 @@ static void receive(int from)
     }
 }
 
-/* Waits for sockets. False: there will be none. */
+/* Waits for sockets. False: there will be none. The thread before this one may take what poll() has reported. */
 static bool wait_for_sockets(int from)
 {
     struct pollfd p = {.fd = from, .events = POLLIN};
+    ssize_t n;
     char byte;
 
-    while (poll(&p, 1, -1) < 0)
-        continue;
-    return recv(from, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0;
+    do {
+        while (poll(&p, 1, -1) < 0)
+            continue;
+        n = recv(from, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+    } while (n < 0);
+    return n > 0;
 }
 
 static void *run(void *arg)

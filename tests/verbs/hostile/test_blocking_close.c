@@ -140,10 +140,9 @@ static void unread_in_many(const struct hostile *h)
         need(hostile_reply(sock[i], NULL, 0) == 2);
         close(sock[i]);
     }
-    /* The daemon ends a connection before the thread that closes files comes to its socket. That takes milliseconds; the
-     * limit is for a machine that is busy with other tests. */
+    /* The daemon ends a connection before the thread that closes files comes to its socket. */
     long n = open_files(h);
-    for (int i = 0; i < 600 && (n < 0 || n >= 10); i++) {
+    for (int i = 0; i < 100 && (n < 0 || n >= 10); i++) {
         usleep(50000);
         n = open_files(h);
     }

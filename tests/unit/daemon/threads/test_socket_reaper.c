@@ -104,6 +104,35 @@ Test(socket_reaper, sockets_that_linger_are_closed_at_once)
     cr_expect(threads_end(threads - 1), "the reaper ends");
 }
 
+static void take_when_there_is_room(int fd)
+{
+    for (unsigned i = 0; i < WAIT_MS; i++) {
+        if (socket_reaper_take(fd))
+            return;
+        usleep(1000);
+    }
+    cr_assert(false, "there is no room, or no reaper");
+}
+
+/* A new thread may see a socket that the one before it takes. It then waits for the next one. */
+Test(socket_reaper, outlives_sockets_that_come_one_after_the_other)
+{
+    enum { BURSTS = 4000, LONGEST = 60 };
+    int pipe_ends[2];
+
+    socket_reaper_start();
+    for (unsigned i = 0; i < BURSTS; i++) {
+        for (unsigned n = 0; n <= i % LONGEST; n++)
+            take_when_there_is_room(socket(AF_UNIX, SOCK_STREAM, 0));
+        usleep(50);
+    }
+    cr_assert_eq(pipe(pipe_ends), 0);
+    take_when_there_is_room(holding(pipe_ends[1]));
+    struct pollfd p = {.fd = pipe_ends[0]};
+    cr_expect_eq(poll(&p, 1, WAIT_MS), 1, "the last socket is closed, and the pipe in it");
+    socket_reaper_stop();
+}
+
 Test(socket_reaper, the_descriptors_of_others_stay_open)
 {
     int ends[2], peer, fd;
