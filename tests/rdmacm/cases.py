@@ -30,7 +30,6 @@ class Case:
     hangup: bool = False  # the client may end with 16 (POLLHUP), if its server ends well; then the output of the server counts for both
     again: tuple = ()  # with one of these exit codes of the client, or after one of these texts of its output, the pair runs again
     traffic: int = 10  # requests that the device of the client must have carried out at least
-    late: bool = False  # the programs use UDP until they know each other's QP: with less traffic, the pair runs again
     check: tuple = ()  # functions of (output of the server, output of the client)
     quick: bool = False
     timeout: float = 60
@@ -144,7 +143,7 @@ for program, more in (("rstream", [("resolve", ["-T", "r", "-S", "5000", "-C", "
 for what, args in (("small", ["-S", "64", "-C", "1000"]), ("large", ["-S", "1536", "-C", "1000"]), ("echo", ["-T", "e", "-S", "1000", "-C", "500"]), ("data", ["-S", "1000", "-C", "500"]), ("blocking", ["-T", "b", "-T", "e", "-S", "100", "-C", "200"]),
                    ("async", ["-T", "a", "-T", "e", "-S", "100", "-C", "200"]), ("nonblocking", ["-T", "n", "-T", "e", "-S", "100", "-C", "200"])):
     common = ["env", "PUMICE_DATAGRAM_RSOCKETS=1", "udpong", "-p", "{port}"] + args
-    SOCKETS.append(pair("udpong", what, common + ["-b", "{server}"], common + ["-s", "{server}"], "hd" if what == "echo" else "", CLEAN, ready="udp", ends=False, check=(checks.stream,), timeout=120, late=True))
+    SOCKETS.append(pair("udpong", what, common + ["-b", "{server}"], common + ["-s", "{server}"], "hd" if what == "echo" else "", CLEAN, ready="udp", ends=False, check=(checks.stream,), timeout=120))
 UTILS += SOCKETS
 
 # --- perftest ----------------------------------------------------------------------------------------------------------------
