@@ -58,7 +58,7 @@ uint64_t client_mem_write(struct client_mem *s, const struct iovec *local, unsig
     return copied(s, copier_write(s->copier, &to, local, nlocal, remote, nremote));
 }
 
-/* Nothing is mapped at address 0. The error of a read there tells whether there is a memory at all. */
+/* Nothing is mapped at address 0. The error of a read there tells whether the process still has memory. */
 bool client_mem_is_gone(struct client_mem *s)
 {
     uint8_t byte;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The table of a device's QPs by their numbers. The numbers are spread over 24 bits, so the table is a hash table. It
  * grows by one slot at a time (linear hashing), for two reasons: few QPs touch few pages of the memory that is reserved
- * for many, and no call moves more than one or two QPs. It does not shrink.
+ * for many, and a new QP moves two others at most. It does not shrink.
  *
- * A slot has one QP. The owner chooses numbers whose slots are free (qp_table_is_free); about half of them are. */
+ * A slot holds one QP. The owner chooses numbers whose slots are free (qp_table_is_free); about half of them are. */
 #ifndef PUMICE_DAEMON_CORE_BASE_QP_TABLE_H
 #define PUMICE_DAEMON_CORE_BASE_QP_TABLE_H
 

@@ -7,8 +7,8 @@
 #include "daemon/objects/qp/qp.h"
 #include "daemon/session/session.h"
 
-/* A process gives up its memory before its files. So the memory is gone when the other thread has seen the end of a
- * pipe, even if the session's connection still seems open. */
+/* The kernel frees the memory of a process before it closes the files. So the memory is gone when the connection
+ * management thread sees the end of the channel's pipe. The session's connection may still seem open then. */
 static bool has_died(const struct session *s)
 {
     struct pollfd p = {.fd = s->sock, .events = POLLRDHUP};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a program has posted before its death is not sent after the DREQ or DREP that disconnects its peer. */
+/* A program posts a request and dies. After the DREQ or DREP to its peer, the device sends no request of that program. */
 #include <criterion/criterion.h>
 #include <sys/wait.h>
 
