@@ -11,8 +11,9 @@
  *
  * Exit code: 0 all data right; 1 set-up failed; 2 wrong data; 3 a completion with an error (all of them are counted and
  * printed by status); 4 no progress for the time of -T. Lines on stdout are made for scripts: "event TYPE T TEXT"
- * (asynchronous events), "first-error STATUS T TEXT", "status STATUS COUNT TEXT", "outstanding N flushed N T", "ok N
- * operations N bytes"; types and statuses are the numbers of the verbs API, T is CLOCK_MONOTONIC in ms.
+ * (asynchronous events), "first-error STATUS T TEXT", "status STATUS COUNT TEXT", "outstanding N flushed N T" (receive
+ * requests), "late N" (receive requests that ended after the first error, and were not flushed), "ok N operations N
+ * bytes"; types and statuses are the numbers of the verbs API, T is CLOCK_MONOTONIC in ms.
  *
  *   operation.c   what operation number k is, and which bytes belong to it
  *   setup.c       memory and objects         transport.c  what differs between transports
@@ -40,7 +41,9 @@ enum transport {
 extern const char *const transport_name[TRANSPORT_MAX];
 
 enum { ATOMIC_WORDS = 8, MAX_SGE = 3, CREDIT_BYTES = 16, EXIT_DATA = 2, EXIT_STATUS = 3, EXIT_STALL = 4 };
-#define CREDIT_WR UINT64_MAX
+/* wr_id of receive requests: this and their index; of credits; of operations: their number. */
+#define RECV_WR (UINT64_C(1) << 63)
+#define CREDIT_WR (UINT64_C(1) << 62)
 
 /* The client's parameters apply to both ends. */
 struct params {
@@ -100,6 +103,9 @@ extern struct state {
     uint64_t status[64]; /* completions by status */
     uint64_t last_progress;
     bool failed;
+    uint64_t recvs_flushed;
+    uint64_t recvs_late; /* ended after the first error, and were not flushed; nobody posted them again */
+    uint64_t ended, credits_ended; /* client: operations, server: credits that have completed, with whatever status */
 } st;
 
 uint64_t now_ms(void);

@@ -15,7 +15,7 @@ void post_recv(uint64_t index)
     uint8_t *p = st.block + (server ? st.msg_at + slot * st.slot_size : st.credit_at + slot * CREDIT_BYTES);
     uint32_t size = server ? st.slot_size : CREDIT_BYTES, cut = server ? (uint32_t)(mix(index) % (size + 1)) : size;
     struct ibv_sge sge[2] = {{(uintptr_t)p, cut, st.mr->lkey}, {(uintptr_t)p + cut, size - cut, st.mr->lkey}};
-    struct ibv_recv_wr wr = {.wr_id = index, .sg_list = sge, .num_sge = cut < size ? 2 : 1}, *bad;
+    struct ibv_recv_wr wr = {.wr_id = RECV_WR | index, .sg_list = sge, .num_sge = cut < size ? 2 : 1}, *bad;
 
     errno = st.srq ? ibv_post_srq_recv(st.srq, &wr, &bad) : ibv_post_recv(st.qp, &wr, &bad);
     if (errno != 0)
@@ -177,9 +177,24 @@ static void credit_received(uint64_t index)
     post_recv(index + par.depth);
 }
 
+/* Notes which requests are not outstanding any more. */
+static void note_end(const struct ibv_wc *wc)
+{
+    if (wc->wr_id == CREDIT_WR) {
+        st.credits_ended++;
+    } else if (!(wc->wr_id & RECV_WR)) {
+        st.ended = wc->wr_id + 1;
+    } else if (wc->status == IBV_WC_WR_FLUSH_ERR) {
+        st.recvs_flushed++;
+    } else if (st.failed || wc->status != IBV_WC_SUCCESS) {
+        st.recvs_late++;
+    }
+}
+
 static void completion(const struct ibv_wc *wc)
 {
     st.status[wc->status & 63]++;
+    note_end(wc);
     if (wc->status != IBV_WC_SUCCESS) {
         if (!st.failed)
             printf("first-error %d %llu %s\n", (int)wc->status, (unsigned long long)now_ms(),
@@ -193,9 +208,9 @@ static void completion(const struct ibv_wc *wc)
         return;
     if (wc->opcode & IBV_WC_RECV) {
         if (opt.host == NULL)
-            receive(wc->wr_id, wc);
+            receive(wc->wr_id & ~RECV_WR, wc);
         else
-            credit_received(wc->wr_id);
+            credit_received(wc->wr_id & ~RECV_WR);
     } else if (wc->wr_id == CREDIT_WR) {
         st.credits_done++;
     } else {
