@@ -176,7 +176,8 @@ def kill_clients(lab, full):
         # a QP's two queues have no common order.
         ((outstanding, flushed, *_),), ((late,),) = said(survivor, "outstanding"), said(survivor, "late")
         need(late == 0 or "--unkind" in lab.build.daemon_options, f"round {i}: {late} receive requests succeeded after the error", survivor)
-        need(flushed == outstanding == 32 - late, f"round {i}: the survivor's other requests were not flushed", survivor)
+        need(flushed == outstanding == 32 - late, f"round {i}: the survivor's receive requests were not flushed", survivor)
+        need(said(survivor, "incomplete") == [[0]], f"round {i}: the survivor's send requests did not all complete", survivor)
         need(all(p.alive() for p in innocent), f"round {i}: the innocent pair noticed", *innocent)
         _wait_objects(lab, base, f"round {i}")
         for p in (server, client):

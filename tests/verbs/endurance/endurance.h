@@ -12,8 +12,9 @@
  * Exit code: 0 all data right; 1 set-up failed; 2 wrong data; 3 a completion with an error (all of them are counted and
  * printed by status); 4 no progress for the time of -T. Lines on stdout are made for scripts: "event TYPE T TEXT"
  * (asynchronous events), "first-error STATUS T TEXT", "status STATUS COUNT TEXT", "outstanding N flushed N T" (receive
- * requests), "late N" (receive requests that ended after the first error, and were not flushed), "ok N operations N
- * bytes"; types and statuses are the numbers of the verbs API, T is CLOCK_MONOTONIC in ms.
+ * requests), "late N" (receive requests that ended after the first error, and were not flushed), "incomplete N" (send
+ * requests that never completed), "ok N operations N bytes"; types and statuses are the numbers of the verbs API, T is
+ * CLOCK_MONOTONIC in ms.
  *
  *   operation.c   what operation number k is, and which bytes belong to it
  *   setup.c       memory and objects         transport.c  what differs between transports
@@ -41,7 +42,7 @@ enum transport {
 extern const char *const transport_name[TRANSPORT_MAX];
 
 enum { ATOMIC_WORDS = 8, MAX_SGE = 3, CREDIT_BYTES = 16, EXIT_DATA = 2, EXIT_STATUS = 3, EXIT_STALL = 4 };
-/* wr_id of receive requests: this and their index; of credits; of operations: their number. */
+/* The wr_id of an operation is its number. A receive request has its index and this bit. All credits have the same. */
 #define RECV_WR (UINT64_C(1) << 63)
 #define CREDIT_WR (UINT64_C(1) << 62)
 

@@ -103,18 +103,18 @@ static int run(void)
  * after it. */
 static void drain(void)
 {
-    uint64_t end = now_ms() + 2000, want;
-    bool sends;
+    uint64_t end = now_ms() + 2000, want, sends;
 
     do {
         poll_all();
-        sends = st.ended < st.posted || st.credits_ended < st.credits_posted;
+        sends = st.posted - st.ended + st.credits_posted - st.credits_ended;
         want = st.srq ? 0 : par.depth - st.recvs_late;
         usleep(100);
-    } while (now_ms() < end && (sends || st.recvs_flushed < want));
+    } while (now_ms() < end && (sends > 0 || st.recvs_flushed < want));
     printf("outstanding %llu flushed %llu %llu\n", (unsigned long long)want, (unsigned long long)st.recvs_flushed,
            (unsigned long long)now_ms());
     printf("late %llu\n", (unsigned long long)st.recvs_late);
+    printf("incomplete %llu\n", (unsigned long long)sends);
     for (int i = 0; i < 64; i++)
         if (st.status[i])
             printf("status %d %llu %s\n", i, (unsigned long long)st.status[i],
