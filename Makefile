@@ -565,7 +565,7 @@ bench-layout: deps
 	@$(PUMICE) run --hosts 1 -- $(LAYOUT_BENCH) $(BENCH_ARGS)
 
 # --- the source tree -------------------------------------------------------------------------------------------------
-C_FILES = $(shell find wire daemon pcap include src tests examples -name '*.[ch]')
+C_FILES = $(shell find wire system daemon pcap include src tests examples -name '*.[ch]')
 MAN_PAGES = $(wildcard docs/man/*.[1-8] docs/man/man3/*.3)
 
 .PHONY: check-pure check-spdx check-man check-docs check-format format

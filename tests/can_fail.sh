@@ -109,6 +109,8 @@ fault CPU_CROWD unit/verbs test_poll_state src/verbs/base/poll_state.c '!view->b
 fault CPU_ALONE unit/verbs test_poll_state src/verbs/base/poll_state.c 'if (first || !shared)' 'if (first)'
 fault MOVE_CPU unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'sched_setaffinity(0, sizeof(*where), where) == 0)' 'where)'
 fault MOVE_AS_BEFORE unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'choose_as_before(allowed);' ';'
+fault SLICE_BACK unit/system test_time_slice system/time_slice.h 'time_slice_write(&a, s->usual);' ';'
+fault SLICE_KEPT unit/system test_time_slice system/time_slice.h 'a.runtime == TIME_SLICE_SHORT_NS || a.runtime == 0' 'true'
 fault QP_SPLIT unit/core/base test_qp_table daemon/core/base/qp_table.c 'if (!s->qp || (s->qpn & t->mask) != new)' 'if (true)'
 fault QP_PAGES unit/core/base test_qp_table daemon/core/base/qp_table.c '#define FIRST_SLOTS 256u' '#define FIRST_SLOTS 131072u'
 fault DONE_AGAIN unit/core/qp test_event_queue daemon/core/qp/event_queue.c 'e->done_head = e->done_tail = 0;' ';'

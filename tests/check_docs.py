@@ -20,7 +20,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILE = re.compile(r"^[A-Za-z0-9_.*/-]+\.(c|h|py|sh|lua|md|bash|txt|yml|expected)$")
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_-]*$")
-FOLDERS = ("wire/", "include/", "daemon/", "pcap/", "src/", "tests/", "docs/", "examples/", "packaging/")
+FOLDERS = ("wire/", "system/", "include/", "daemon/", "pcap/", "src/", "tests/", "docs/", "examples/", "packaging/")
 TICKS = re.compile(r"`([^`]+)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 bad = 0

@@ -22,7 +22,7 @@ import sys
 # as USES allows.
 ORDER = """
 wire wire/pumice
-include/pumice
+include/pumice system
 daemon/core/base daemon/core/cm daemon/core/memory daemon/core/path daemon/core/tm daemon/core/qp daemon/core/selective daemon/core/requester
 daemon/core/responder daemon/core/control daemon/core
 pcap pcap/lint pcap/trace pcap/picture
@@ -40,10 +40,11 @@ src/cmd/common src/cmd/lab src/cmd/inspect src/cmd/rdma src/cmd/net src/cmd/capt
 USES = {
     "wire": [],
     "include/pumice": [],
+    "system": [],
     "daemon/core": ["wire"],
     "pcap": ["wire"],
-    "daemon": ["wire", "daemon/core", "pcap", "include/pumice"],
-    "src/verbs": ["include/pumice"],
+    "daemon": ["wire", "daemon/core", "pcap", "include/pumice", "system"],
+    "src/verbs": ["include/pumice", "system"],
     "src/dv": ["include/pumice"],
     "src/check": [],
     "src/cmd": ["wire", "include/pumice", "pcap"],

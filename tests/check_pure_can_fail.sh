@@ -40,7 +40,7 @@ fresh_copy()
 {
     rm -rf "$copy"
     mkdir "$copy"
-    cp -r daemon include pcap src wire "$copy"
+    cp -r daemon include pcap src system wire "$copy"
 }
 
 first() # FOLDER: any header of it

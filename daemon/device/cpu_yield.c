@@ -2,8 +2,6 @@
 #include "daemon/device/cpu_yield.h"
 
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "daemon/base/clock.h"
 
@@ -18,32 +16,6 @@
  * yield. With a short slice yields are fast, so the thread can't see then whether the hog is still there. */
 #define BRIEF_FROM_NS (16 * NS_PER_MS)
 #define BRIEF_NS (200 * NS_PER_MS)
-#define BRIEF_SLICE_NS (NS_PER_MS / 10) /* the shortest that Linux accepts */
-
-/* As in linux/sched/types.h, which can't be included together with glibc's sched.h. */
-struct slice_attr {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period; /* ns; runtime is the time slice */
-};
-
-/* Sets the calling thread's time slice and returns the earlier one. Kernels before 6.12 ignore the slice, and report
- * 0. A thread with real-time priority keeps its slice. */
-static uint64_t change_slice(uint64_t ns)
-{
-    struct slice_attr a = {.size = sizeof(a)};
-
-    if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) != 0 || a.policy != SCHED_OTHER)
-        return 0;
-    uint64_t old = a.runtime;
-    a.runtime = ns;
-    if (syscall(SYS_sched_setattr, 0, &a, 0) != 0) {
-        /* The kernel forbids it, as in some containers. Yields then stay slow. */
-    }
-    return old;
-}
 
 bool cpu_yield_took(struct cpu_yield *y, uint64_t before, uint64_t after)
 {
@@ -58,27 +30,18 @@ bool cpu_yield_took(struct cpu_yield *y, uint64_t before, uint64_t after)
     return after < y->brief_until;
 }
 
-static void set_brief(struct cpu_yield *y, bool brief)
-{
-    if (brief && !y->brief)
-        y->usual = change_slice(BRIEF_SLICE_NS);
-    else if (y->brief && !brief)
-        change_slice(y->usual);
-    y->brief = brief;
-}
-
 bool cpu_yield_now(struct cpu_yield *y)
 {
     uint64_t before = clock_ns(), after;
 
     sched_yield();
     after = clock_ns();
-    set_brief(y, cpu_yield_took(y, before, after));
+    time_slice_set(&y->slice, cpu_yield_took(y, before, after));
     return after - before <= SLOW_YIELD_NS;
 }
 
 void cpu_yield_check(struct cpu_yield *y, uint64_t now)
 {
-    if (y->brief && now >= y->brief_until)
-        set_brief(y, false);
+    if (now >= y->brief_until)
+        time_slice_set(&y->slice, false);
 }

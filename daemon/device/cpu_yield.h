@@ -13,12 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "system/time_slice.h"
+
 struct cpu_yield {
     uint64_t hog_until; /* until then, the thread sleeps instead of yielding */
     uint64_t hog_ns; /* length of the latest such time; 0: there was none */
-    bool brief; /* the thread has a short time slice */
-    uint64_t brief_until; /* until then, it should have one */
-    uint64_t usual; /* ns: the thread's normal time slice */
+    struct time_slice slice; /* of the thread */
+    uint64_t brief_until; /* until then, it should be short */
 };
 
 /* Lets other threads run. Returns false if that took long. It acts on the calling thread, which must always be the

@@ -98,7 +98,7 @@ static void make_brief(struct cpu_yield *t)
 {
     t->brief_until = clock_ns() + 100 * NS_PER_S;
     cpu_yield_now(t);
-    cr_assert(t->brief);
+    cr_assert(t->slice.brief);
 }
 
 Test(cpu_yield, a_yield_sets_a_short_slice_and_restores_the_usual_one)
@@ -115,7 +115,7 @@ Test(cpu_yield, a_yield_sets_a_short_slice_and_restores_the_usual_one)
     cpu_yield_now(&t);
     if (t.brief_until) /* this yield was slow, and the last of five */
         SKIP_TEST("the end of a brief slice", "this machine is too busy");
-    cr_assert(!t.brief);
+    cr_assert(!t.slice.brief);
     cr_assert_eq(slice(), usual);
 }
 
@@ -127,8 +127,8 @@ Test(cpu_yield, a_short_slice_ends_without_a_yield)
 
     make_brief(&t);
     cpu_yield_check(&t, t.brief_until - 1);
-    cr_assert(t.brief);
+    cr_assert(t.slice.brief);
     cpu_yield_check(&t, t.brief_until);
-    cr_assert(!t.brief);
+    cr_assert(!t.slice.brief);
     cr_assert_eq(slice(), usual);
 }
