@@ -44,10 +44,11 @@ static void end_wait(struct session *s)
 /* Several threads of a client may wait. The thread with the shortest wait decides. */
 static void check_wait(struct session *s, uint64_t now)
 {
-    uint64_t wait_ns = atomic_load_explicit(&s->page->waiting, memory_order_relaxed) * NS_PER_US;
+    uint32_t wait_us = atomic_load_explicit(&s->page->waiting, memory_order_relaxed);
+    uint64_t wait_ns = wait_us * NS_PER_US;
     uint64_t end = now + (wait_ns < WAIT_MAX_NS ? wait_ns : WAIT_MAX_NS);
 
-    if (wait_ns == 0)
+    if (wait_us == 0 || wait_us == PM_WAITS_FOR_NEWS)
         s->wait_end = 0;
     else if (s->wait_end == 0 || end < s->wait_end)
         s->wait_end = end;
@@ -80,7 +81,9 @@ void client_wakeup_all(struct device *d)
     struct session *s;
 
     TAILQ_FOREACH (s, &d->sessions, link) {
-        if (atomic_load(&s->page->waiting) != 0)
+        uint32_t wait_us = atomic_load(&s->page->waiting);
+
+        if (wait_us != 0 && wait_us != PM_WAITS_FOR_NEWS)
             end_wait(s);
     }
 }

@@ -16,7 +16,8 @@ void client_wakeup_published(struct session *s);
  * more than such a short wait. This loop reads the clock anyway. */
 void client_wakeup_pass(struct device *d, uint64_t now);
 
-/* To be called after the loop has announced in the session pages that it will sleep. Wakes all clients that wait. */
+/* To be called after the loop has announced in the session pages that it will sleep. Wakes all clients
+ * that wait, except those that wait only for completions. */
 void client_wakeup_all(struct device *d);
 
 #endif

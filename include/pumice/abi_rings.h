@@ -36,11 +36,17 @@ struct pm_av { /* address vector */
  *    reason, it adds PM_WAKE.
  * 4. Then the daemon reads `waiting`. If this is not 0, the daemon sets it to 0 and wakes the futex.
  *
+ * Before the daemon sleeps, it ends all sleeps. A client with a timer of its own can ask the daemon to end its sleep
+ * only for completions. It sets `waiting` from 0 to PM_WAITS_FOR_NEWS, whether the daemon sleeps or not. If `waiting` is
+ * not 0, another thread of the client sleeps too, and the daemon will end both sleeps. (Earlier daemons take
+ * PM_WAITS_FOR_NEWS for a long time.)
+ *
  * All of these accesses are sequentially consistent. So either the sleep does not begin, or the daemon ends it. (The
  * low 8 bits of `published` count PM_WAKE, the other bits count publications. After 256 wakeups, the low bits carry
  * into the others. Then a client skips one sleep, which is harmless.) */
 #define PM_WAKE 1u
 #define PM_PUBLISHED 256u
+#define PM_WAITS_FOR_NEWS UINT32_MAX
 /* A completion counter. Only the daemon writes it, after the data of the counted requests is in memory. */
 struct pm_comp_cntr {
     _Atomic uint64_t done, failed; /* stored with release order */
@@ -60,7 +66,8 @@ struct pm_session_page {
     /* Written by the daemon: PM_APART or PM_AWAY, PM_BESIDE or PM_BESIDE_CROWDED. 0: the threads of the client are well
      * where they are. Earlier daemons leave both 0. */
     _Atomic uint32_t apart, beside;
-    _Alignas(64) _Atomic uint32_t waiting; /* µs, written by the client; the daemon sets it to 0 */
+    /* µs or PM_WAITS_FOR_NEWS, written by the client; the daemon sets it to 0 */
+    _Alignas(64) _Atomic uint32_t waiting;
     _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];
     _Alignas(64) _Atomic uint64_t bits[PM_DOORBELLS / 64];
     /* Completion counter n is comp_cntr[n - 1]. */

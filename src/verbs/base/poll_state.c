@@ -81,10 +81,16 @@ bool vb_poll_is_alone(const struct vb_poll_thread *t, const void *page, bool gon
     return t->alone == VB_POLL_ALONE && t->page == page && !gone;
 }
 
-/* The action of a thread that does not wait for the daemon. */
-static enum vb_poll_action give_way(const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
+static bool is_crowded(const struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, uint64_t now)
 {
-    if (view->now >= atomic_load_explicit(&crowd->slow_until, memory_order_relaxed))
+    return vb_poll_crowded(crowd, now) || vb_poll_is_brief(&t->brief, now);
+}
+
+/* The action of a thread that does not wait for the daemon. */
+static enum vb_poll_action give_way(const struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
+                                    const struct vb_poll_view *view)
+{
+    if (!is_crowded(t, crowd, view->now))
         return VB_POLL_YIELD;
     return view->alone ? VB_POLL_SLEEP_OR_NEWS : VB_POLL_SLEEP;
 }
@@ -93,13 +99,13 @@ enum vb_poll_action vb_poll_choose(struct vb_poll_thread *t, const struct vb_pol
                                    const struct vb_poll_view *view)
 {
     if (!view->alone || view->daemon_sleeps)
-        return give_way(crowd, view);
+        return give_way(t, crowd, view);
     if (t->phase == VB_POLL_YIELDING && ++t->yields % (view->same_cpu ? VB_POLL_YIELDS_SAME : VB_POLL_YIELDS) == 0) {
         if (!view->same_cpu)
             return VB_POLL_COUNT_SWITCHES;
         t->phase = VB_POLL_WAITING;
     }
-    return t->phase == VB_POLL_WAITING ? VB_POLL_WAIT : give_way(crowd, view);
+    return t->phase == VB_POLL_WAITING ? VB_POLL_WAIT : give_way(t, crowd, view);
 }
 
 enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
@@ -108,15 +114,10 @@ enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struc
     if (switches != t->switches)
         t->phase = VB_POLL_WAITING;
     t->switches = switches;
-    return t->phase == VB_POLL_WAITING ? VB_POLL_WAIT : give_way(crowd, view);
+    return t->phase == VB_POLL_WAITING ? VB_POLL_WAIT : give_way(t, crowd, view);
 }
 
 /* --- processors ------------------------------------------------------------------------------- */
-
-static bool is_crowded(const struct vb_poll_crowd *crowd, uint64_t now)
-{
-    return now < atomic_load_explicit(&crowd->slow_until, memory_order_relaxed);
-}
 
 /* False: the thread has moved shortly before. */
 static bool may_move(const struct vb_poll_thread *t, uint64_t now)
@@ -134,7 +135,7 @@ static void note_move(struct vb_poll_thread *t, uint64_t now)
 
 bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
 {
-    if (!view->same_cpu || !view->apart || (!view->away && is_crowded(crowd, view->now))) {
+    if (!view->same_cpu || !view->apart || (!view->away && is_crowded(t, crowd, view->now))) {
         t->together = 0;
         return false;
     }
@@ -147,7 +148,7 @@ bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *
 bool vb_poll_should_leave_crowd(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
                                 const struct vb_poll_view *view)
 {
-    if (view->same_cpu || !view->beside_crowded || !is_crowded(crowd, view->now) || !may_move(t, view->now))
+    if (view->same_cpu || !view->beside_crowded || !is_crowded(t, crowd, view->now) || !may_move(t, view->now))
         return false;
     note_move(t, view->now);
     return true;
@@ -155,7 +156,7 @@ bool vb_poll_should_leave_crowd(struct vb_poll_thread *t, const struct vb_poll_c
 
 bool vb_poll_counts_away(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
 {
-    if (view->same_cpu || !view->beside || is_crowded(crowd, view->now) || !may_move(t, view->now)) {
+    if (view->same_cpu || !view->beside || vb_poll_crowded(crowd, view->now) || !may_move(t, view->now)) {
         t->away = 0;
         return false;
     }
@@ -189,41 +190,4 @@ void vb_poll_turn_done(struct vb_poll_thread *t, const void *page, uint32_t publ
         start_yielding(t);
     t->published = published;
     t->page = page;
-}
-
-/* --- crowded processors ----------------------------------------------------------------------- */
-
-void vb_poll_yielded(struct vb_poll_crowd *crowd, uint64_t before, uint64_t after)
-{
-    if (after - before <= VB_POLL_SLOW_YIELD_NS)
-        return;
-    uint64_t until = atomic_load_explicit(&crowd->slow_until, memory_order_relaxed);
-    uint64_t last = atomic_load_explicit(&crowd->slow_for, memory_order_relaxed);
-    if (before >= until + 2 * last) /* the last slow yield is long ago */
-        last = VB_POLL_SLOW_PERIOD_MIN_NS;
-    else
-        last = last < VB_POLL_SLOW_PERIOD_MAX_NS / 2 ? 2 * last : VB_POLL_SLOW_PERIOD_MAX_NS;
-    atomic_store_explicit(&crowd->slow_for, last, memory_order_relaxed);
-    atomic_store_explicit(&crowd->slow_until, after + last, memory_order_relaxed);
-}
-
-uint64_t vb_poll_backoff(const struct vb_poll_crowd *crowd)
-{
-    uint64_t length = atomic_load_explicit(&crowd->backoff_ns, memory_order_relaxed);
-    return length < VB_POLL_BACKOFF_MIN_NS ? VB_POLL_BACKOFF_MIN_NS : length;
-}
-
-/* With many ranks of a job on each core, a sleep ends late. Then the next sleep is as long as this one was late. So the
- * pollers leave the processors to the daemon and to the threads that work. They wait hardly longer than they would in
- * any case. If the sleep was not late, the next one is half as long. */
-void vb_poll_slept(struct vb_poll_crowd *crowd, uint64_t length, uint64_t before, uint64_t after)
-{
-    uint64_t took = after - before;
-    uint64_t late = took > length ? took - length : 0;
-    if (late <= VB_POLL_LATE_NS)
-        late = length / 2 > VB_POLL_LATE_NS ? length / 2 : 0;
-    atomic_store_explicit(&crowd->backoff_ns, late < VB_POLL_BACKOFF_MAX_NS ? late : VB_POLL_BACKOFF_MAX_NS,
-                          memory_order_relaxed);
-    if (late) /* still crowded */
-        atomic_store_explicit(&crowd->slow_until, after + VB_POLL_SLOW_PERIOD_MAX_NS, memory_order_relaxed);
 }

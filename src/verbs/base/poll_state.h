@@ -2,7 +2,7 @@
 /* Decides what a thread does when its poll of a CQ found nothing: return, yield, or sleep. The functions get times and
  * counts and return an action. They make no system call. datapath/poll_wait.c makes the calls.
  *
- * Three small state machines decide together.
+ * Three small state machines decide together. Two are here.
  *
  * 1. How often does the thread poll? (vb_poll_thread.rhythm) A thread that polls only now and then must not wait.
  * Example: UCX's helper thread polls its queues every few milliseconds and holds a spin lock meanwhile. If it waited,
@@ -25,15 +25,8 @@
  * With YIELDS_SAME the thread shares its processor with the daemon. With YIELDS other threads must have run there since
  * the last count.
  *
- * 3. Do other programs compute on the processors? (vb_poll_crowd, one for all threads of a context) Then a process that
- * sleeps gets a processor sooner than a process that yields.
- *
- *                 a yield takes more than SLOW_YIELD_NS
- *             CALM ------------------------------------> CROWDED
- *                  <------------------------------------
- *                          slow_until has passed
- *
- * A sleep in CROWDED that ends more than LATE_NS late makes that state last SLOW_PERIOD_MAX_NS longer.
+ * 3. Do other programs compute on the processors? In CALM they do not, in CROWDED they do: poll_crowd.h says so for all
+ * threads of a context, and poll_brief.h for this thread.
  *
  * Not every empty poll of a busy thread is its turn to give the processor away:
  *   - A thread that has just posted a request has work: it prepares the next request, as long as its queue has room. If
@@ -61,6 +54,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "src/verbs/base/poll_brief.h"
+#include "src/verbs/base/poll_crowd.h"
 
 /* --- thresholds -------------------------------------------------------------------------------- */
 /* clang-format off */
@@ -98,24 +94,6 @@
 /* If the daemon dies, a wait ends after this time. The value is longer than a tick of the kernel, because a timer that
  * ends before the next tick costs 5 us (measured). */
 #define VB_POLL_DEATH_NS            UINT64_C(20000000)
-
-/* A yield that takes longer shows that other programs compute. The value is less than a time slice, but more than one
- * round of yields among many ranks that poll. Measured: 150 us was less than such a round, and the ranks slept as if
- * other programs computed. */
-#define VB_POLL_SLOW_YIELD_NS       UINT64_C(1000000)
-/* How long CROWDED lasts: MIN after the first slow yield, which may be an accident. Each further slow yield doubles it,
- * up to MAX. Chosen, not measured. */
-#define VB_POLL_SLOW_PERIOD_MIN_NS  UINT64_C(1000000)
-#define VB_POLL_SLOW_PERIOD_MAX_NS  UINT64_C(20000000)
-/* The shortest sleep in CROWDED. Measured: with 50 us, 64 ranks on two cores used up the cores with their sleeps. On
- * Linux 6.18, many processes that sleep for less than 100 us starve other processes for seconds. */
-#define VB_POLL_BACKOFF_MIN_NS      UINT64_C(100000)
-/* The longest sleep in CROWDED. Each sleep is as long as the last one was late. Measured beside 64 ranks on two cores,
- * with sleeps of up to 4 ms: round trips of another program went from 14 ms to about 1.5 ms. */
-#define VB_POLL_BACKOFF_MAX_NS      UINT64_C(4000000)
-/* A sleep that ends later than asked by this time shows that many threads wait for a processor. Chosen, not
- * measured. */
-#define VB_POLL_LATE_NS             UINT64_C(500000)
 
 /* Turns in a row on another processor than the daemon wants, before the thread moves. The scheduler may move one of the two
  * by itself. Chosen, not measured. */
@@ -156,6 +134,8 @@ struct vb_poll_thread {
     long away_switches; /* involuntary context switches of the thread at the beginning of these turns */
     uint64_t moved_at; /* ns: when the thread last moved */
     uint64_t stays; /* ns: how long it stays after a move; 0: it never moved */
+    struct vb_poll_nap nap;
+    struct vb_poll_brief brief;
     const void *page; /* session page of the context of the last turn */
     /* The published completions on that page at the end of the last turn. The thread has polled all of them since. */
     uint32_t published;
@@ -165,13 +145,6 @@ struct vb_poll_thread {
 struct vb_poll_queue {
     const void *_Atomic poller; /* the thread that last polled it in vain; only compared */
     _Atomic uint64_t shared_until; /* ns: until then the queue counts as shared by several threads */
-};
-
-/* The state of a context, shared by all its threads. Times are ns of CLOCK_MONOTONIC, durations ns. */
-struct vb_poll_crowd {
-    _Atomic uint64_t slow_until; /* end of CROWDED */
-    _Atomic uint64_t slow_for; /* how long the last CROWDED was */
-    _Atomic uint64_t backoff_ns; /* how long the next sleep is, at least */
 };
 
 /* The facts that a thread knows in its turn. */
@@ -189,7 +162,8 @@ struct vb_poll_view {
 enum vb_poll_action {
     VB_POLL_YIELD, /* give the processor away, then call vb_poll_yielded */
     VB_POLL_SLEEP, /* sleep for vb_poll_backoff, then call vb_poll_slept */
-    VB_POLL_SLEEP_OR_NEWS, /* the same, and end early if the daemon publishes something */
+    /* Sleep until the daemon publishes something, for at most vb_poll_nap_limit. Then call vb_poll_napped. */
+    VB_POLL_SLEEP_OR_NEWS,
     VB_POLL_WAIT, /* ask the daemon for a wakeup after vb_poll_next_wait_us, and wait for it */
     /* Count the involuntary context switches of the thread, and call vb_poll_choose_counted. */
     VB_POLL_COUNT_SWITCHES,
@@ -226,13 +200,6 @@ bool vb_poll_should_join(struct vb_poll_thread *t, const struct vb_poll_view *vi
 
 /* Returns how long the wait of VB_POLL_WAIT is, in us. Doubles the next one, up to VB_POLL_WAIT_MAX_US. */
 uint32_t vb_poll_next_wait_us(struct vb_poll_thread *t);
-/* How long the sleep of VB_POLL_SLEEP and VB_POLL_SLEEP_OR_NEWS is, in ns. */
-uint64_t vb_poll_backoff(const struct vb_poll_crowd *crowd);
-/* A sleep of length ns lasted from before to after. */
-void vb_poll_slept(struct vb_poll_crowd *crowd, uint64_t length, uint64_t before, uint64_t after);
-/* A yield lasted from before to after. */
-void vb_poll_yielded(struct vb_poll_crowd *crowd, uint64_t before, uint64_t after);
-
 /* Ends a turn at the time after. page is the session page of the context, and published what the daemon wrote there
  * (pm_session_page.published). A higher count of completions is the news that ends WAITING. */
 void vb_poll_turn_done(struct vb_poll_thread *t, const void *page, uint32_t published, uint64_t after);

@@ -10,9 +10,6 @@
 
 #include "src/verbs/base/clock.h"
 #include "src/verbs/base/move_cpu.h"
-#include "src/verbs/base/poll_state.h"
-
-_Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_thread vb_poll_self;
 
 /* --- system calls ----------------------------------------------------------------------------- */
 /* The sleeps go through syscall(), so that they are no cancellation points: see cancel.h. */
@@ -42,11 +39,49 @@ static long involuntary_switches(void)
 /* Waits until the daemon wakes this thread: with a completion, or after as many us as the thread asked for. The timer
  * of the futex ends the wait only if the daemon dies. A short timer of the client would cost more than the wait itself
  * in a virtual machine. */
-static void wait_for_daemon(struct vb_context *c)
+static uint64_t wait_for_daemon(struct vb_context *c, uint64_t before)
 {
-    atomic_store(&c->page->waiting, vb_poll_next_wait_us(&vb_poll_self));
+    uint32_t us = vb_poll_next_wait_us(&vb_poll_self);
+    atomic_store(&c->page->waiting, us);
     if (!atomic_load(&c->page->sleeping)) /* a daemon that sleeps by now does not look at `waiting` */
         futex_wait(c->page, VB_POLL_DEATH_NS);
+    uint64_t after = vb_clock(CLOCK_MONOTONIC);
+    vb_poll_brief_waited(&vb_poll_self.brief, before + us * UINT64_C(1000), after);
+    return after;
+}
+
+static bool has_news(const struct vb_context *c)
+{
+    return atomic_load(&c->page->published) / PM_PUBLISHED != vb_poll_self.published / PM_PUBLISHED;
+}
+
+/* Sleeps until the daemon publishes something, or for the limit. The daemon may sleep meanwhile. If another thread of
+ * the client waits, the daemon ends both waits. */
+static uint64_t sleep_until_news(struct vb_context *c, uint64_t before)
+{
+    uint32_t nobody = 0;
+    uint64_t limit = vb_poll_nap_limit(&vb_poll_self.nap, &c->crowd, before);
+    atomic_compare_exchange_strong(&c->page->waiting, &nobody, PM_WAITS_FOR_NEWS);
+    futex_wait(c->page, limit);
+    uint64_t after = vb_clock(CLOCK_MONOTONIC);
+    vb_poll_napped(&vb_poll_self.nap, &c->crowd, limit, before, after, has_news(c));
+    return after;
+}
+
+static uint64_t sleep_for_backoff(struct vb_context *c, uint64_t before)
+{
+    uint64_t length = vb_poll_backoff(&c->crowd);
+    sleep_ns(length);
+    uint64_t after = vb_clock(CLOCK_MONOTONIC);
+    vb_poll_slept(&c->crowd, length, before, after);
+    return after;
+}
+
+static uint64_t yield(struct vb_context *c, uint64_t before)
+{
+    uint64_t after = vb_yield(before);
+    vb_poll_yielded(&c->crowd, before, after);
+    return after;
 }
 
 /* Goes to the processor where the daemon wants this thread to be, if it is time for that. */
@@ -88,23 +123,16 @@ static enum vb_poll_action choose(struct vb_context *c, uint64_t now)
 
 static void take_turn(struct vb_context *c, uint64_t before)
 {
+    static uint64_t (*const act[])(struct vb_context *, uint64_t) = {
+        [VB_POLL_YIELD] = yield,
+        [VB_POLL_SLEEP] = sleep_for_backoff,
+        [VB_POLL_SLEEP_OR_NEWS] = sleep_until_news,
+        [VB_POLL_WAIT] = wait_for_daemon,
+    };
     enum vb_poll_action action = choose(c, before);
-    uint64_t length = vb_poll_backoff(&c->crowd);
-    if (action == VB_POLL_WAIT) {
-        wait_for_daemon(c);
-    } else if (action == VB_POLL_SLEEP_OR_NEWS) {
-        atomic_store(&c->page->waiting, (uint32_t)(length / 1000));
-        futex_wait(c->page, length);
-    } else if (action == VB_POLL_SLEEP) {
-        sleep_ns(length);
-    } else {
-        sched_yield();
-    }
-    uint64_t after = vb_clock(CLOCK_MONOTONIC);
-    if (action == VB_POLL_YIELD)
-        vb_poll_yielded(&c->crowd, before, after);
-    else if (action != VB_POLL_WAIT)
-        vb_poll_slept(&c->crowd, length, before, after);
+    vb_slice_begin(before);
+    uint64_t after = act[action](c, before);
+    vb_slice_end();
     vb_poll_turn_done(&vb_poll_self, c->page, atomic_load(&c->page->published), after);
 }
 

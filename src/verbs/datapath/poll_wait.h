@@ -6,9 +6,7 @@
 
 #include "src/verbs/base/poll_state.h"
 #include "src/verbs/objects/cq.h"
-
-/* The state of the calling thread. (initial-exec: an access never allocates memory.) */
-extern _Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_thread vb_poll_self;
+#include "src/verbs/shim/yield.h"
 
 /* To be called when the thread posted a send request. */
 static inline void vb_poll_posted(void)

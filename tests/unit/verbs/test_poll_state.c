@@ -224,43 +224,12 @@ Test(poll_state, a_thread_that_polls_one_context_sleeps_until_news)
     cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_SLEEP_OR_NEWS);
 }
 
-Test(poll_state, slow_yields_in_a_row_count_for_more)
+Test(poll_state, a_thread_with_short_slices_sleeps)
 {
-    uint64_t expected[] = {1 * MS, 2 * MS, 4 * MS, 8 * MS, 16 * MS, 20 * MS, 20 * MS};
-
-    for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
-        vb_poll_yielded(&crowd, now, now + 2 * MS);
-        now += 2 * MS;
-        cr_expect_eq(crowd.slow_for, expected[i], "%u: %lu", i, (unsigned long)crowd.slow_for);
-        cr_expect_eq(crowd.slow_until, now + expected[i]);
-        now = crowd.slow_until;
-    }
-    now += 2 * crowd.slow_for;
-    vb_poll_yielded(&crowd, now, now + 2 * MS);
-    cr_expect_eq(crowd.slow_for, VB_POLL_SLOW_PERIOD_MIN_NS, "after a calm time it starts anew");
-}
-
-Test(poll_state, a_sleep_is_as_long_as_the_last_one_was_late)
-{
-    cr_expect_eq(vb_poll_backoff(&crowd), VB_POLL_BACKOFF_MIN_NS);
-    vb_poll_slept(&crowd, 100 * US, now, now + 100 * US + 2 * MS);
-    cr_expect_eq(vb_poll_backoff(&crowd), 2 * MS);
-    cr_expect_eq(crowd.slow_until, now + 100 * US + 2 * MS + VB_POLL_SLOW_PERIOD_MAX_NS, "still crowded");
-    vb_poll_slept(&crowd, 2 * MS, now, now + 100 * MS);
-    cr_expect_eq(vb_poll_backoff(&crowd), VB_POLL_BACKOFF_MAX_NS);
-}
-
-Test(poll_state, sleeps_that_are_not_late_get_shorter)
-{
-    crowd.backoff_ns = 4 * MS;
-    for (uint64_t length = 4 * MS; length / 2 > VB_POLL_LATE_NS; length /= 2) {
-        cr_expect_eq(vb_poll_backoff(&crowd), length);
-        vb_poll_slept(&crowd, length, now, now + length + VB_POLL_LATE_NS);
-    }
-    uint64_t until = crowd.slow_until;
-    vb_poll_slept(&crowd, vb_poll_backoff(&crowd), now, now + vb_poll_backoff(&crowd));
-    cr_expect_eq(vb_poll_backoff(&crowd), VB_POLL_BACKOFF_MIN_NS);
-    cr_expect_eq(crowd.slow_until, until, "not crowded any more");
+    polls_until(VB_POLL_YIELD, 100);
+    thread.brief.until = now + 2 * MS;
+    cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_SLEEP);
+    cr_expect_eq(vb_poll_crowded(&crowd, now), false, "that is its own affair");
 }
 
 /* --- leaving the processor of the daemon -------------------------------------------------------- */

@@ -2,12 +2,15 @@
 /* The system calls of a thread that polls in vain: it really waits for its daemon, and notices that the daemon is gone.
  * There is no daemon here, so each wait lasts VB_POLL_DEATH_NS. The decisions are tested in test_poll_state.c. */
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/verbs/base/clock.h"
 #include "src/verbs/datapath/poll_wait.h"
+#include "system/time_slice.h"
+#include "tests/unit/skip.h"
 
 static struct vb_context context;
 static struct vb_cq cq;
@@ -62,4 +65,90 @@ Test(poll_wait, a_thread_does_not_wait_for_a_daemon_that_is_gone)
     cr_assert(context.gone);
     atomic_store(&page.waiting, 0);
     cr_expect(!waits(200));
+}
+
+/* --- crowded processors --------------------------------------------------------------------------- */
+
+/* A slow yield was just now. The daemon sleeps, so the thread can't wait for its time. */
+static void crowd(void)
+{
+    waits(200);
+    atomic_store(&page.sleeping, 1);
+    atomic_store(&context.crowd.slow_until, vb_clock(CLOCK_MONOTONIC) + 1000000000);
+}
+
+Test(poll_wait, a_thread_on_crowded_processors_sleeps_until_news)
+{
+    crowd();
+    uint64_t before = vb_clock(CLOCK_MONOTONIC);
+    vb_poll_wait(&cq);
+    cr_expect_eq(page.waiting, PM_WAITS_FOR_NEWS);
+    cr_expect_geq(vb_clock(CLOCK_MONOTONIC) - before, VB_POLL_NAP_NS);
+}
+
+/* Otherwise the daemon would not wake the other one in time. */
+Test(poll_wait, it_leaves_the_wait_of_another_thread_alone)
+{
+    crowd();
+    atomic_store(&page.waiting, 20);
+    vb_poll_wait(&cq);
+    cr_expect_eq(page.waiting, 20);
+}
+
+static void *publish(void *arg)
+{
+    while (atomic_load(&page.waiting) == 0)
+        usleep(100);
+    atomic_fetch_add(&page.published, PM_PUBLISHED);
+    return arg;
+}
+
+Test(poll_wait, news_while_it_falls_asleep_count)
+{
+    pthread_t thread;
+
+    crowd();
+    cr_assert_eq(pthread_create(&thread, NULL, publish, NULL), 0);
+    vb_poll_wait(&cq);
+    pthread_join(thread, NULL);
+    cr_expect_eq(vb_poll_self.nap.good, 1);
+    cr_expect_eq(vb_poll_self.nap.pause, 0);
+}
+
+static atomic_bool seen_short, stop;
+static pid_t poller;
+
+static void *watch_slice(void *arg)
+{
+    struct time_slice_attr a = {.size = sizeof(a)};
+
+    while (!atomic_load(&stop) && !atomic_load(&seen_short)) {
+        syscall(SYS_sched_getattr, poller, &a, sizeof(a), 0);
+        atomic_store(&seen_short, a.runtime == TIME_SLICE_SHORT_NS);
+        usleep(100);
+    }
+    return arg;
+}
+
+/* Set before the wait, and back after it. */
+Test(poll_wait, a_thread_waits_with_a_short_slice)
+{
+    struct time_slice_attr a;
+
+    crowd();
+    cr_assert(time_slice_read(&a));
+    uint64_t usual = a.runtime;
+    if (usual == 0)
+        SKIP_TEST("short slices", "this kernel does not tell them");
+    vb_poll_self.brief.until = vb_clock(CLOCK_MONOTONIC) + 1000000000;
+    poller = gettid();
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, watch_slice, NULL), 0);
+    for (int i = 0; i < 1000 && !atomic_load(&seen_short); i++)
+        vb_poll_wait(&cq);
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    cr_expect(seen_short);
+    cr_assert(time_slice_read(&a));
+    cr_expect_eq(a.runtime, usual);
 }

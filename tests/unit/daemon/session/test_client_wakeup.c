@@ -122,11 +122,40 @@ Test(client_wakeup, each_end_of_a_wait_has_a_value_of_its_own)
 
 Test(client_wakeup, the_time_of_a_wait_is_limited)
 {
-    page->waiting = UINT32_MAX;
+    page->waiting = UINT32_MAX - 1;
     client_wakeup_pass(f.device, NS_PER_S);
     client_wakeup_pass(f.device, NS_PER_S + 5 * NS_PER_MS - 1);
-    cr_assert_eq(page->waiting, UINT32_MAX);
+    cr_assert_eq(page->waiting, UINT32_MAX - 1);
     client_wakeup_pass(f.device, NS_PER_S + 5 * NS_PER_MS);
+    cr_assert_eq(page->waiting, 0);
+}
+
+/* It has a timer of its own. */
+Test(client_wakeup, a_thread_that_waits_for_news_is_woken_only_for_completions)
+{
+    uint32_t before = page->published;
+
+    page->waiting = PM_WAITS_FOR_NEWS;
+    client_wakeup_pass(f.device, NS_PER_S);
+    client_wakeup_pass(f.device, 2 * NS_PER_S);
+    client_wakeup_all(f.device);
+    cr_assert_eq(page->waiting, PM_WAITS_FOR_NEWS);
+    cr_assert_eq(page->published, before);
+    client_wakeup_published(s);
+    cr_assert_eq(page->waiting, 0);
+    cr_assert_eq(f.device->io.wakes, 1);
+}
+
+Test(client_wakeup, a_wait_after_one_for_news_has_its_time)
+{
+    page->waiting = 50;
+    client_wakeup_pass(f.device, NS_PER_S);
+    page->waiting = PM_WAITS_FOR_NEWS;
+    client_wakeup_pass(f.device, 2 * NS_PER_S);
+    page->waiting = 50;
+    client_wakeup_pass(f.device, 3 * NS_PER_S);
+    cr_assert_eq(page->waiting, 50);
+    client_wakeup_pass(f.device, 3 * NS_PER_S + 50 * NS_PER_US);
     cr_assert_eq(page->waiting, 0);
 }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Decides when a thread that polls should wait with a short time slice (system/time_slice.h): while other programs
+ * compute on its processor. Slow yields and late wakeups show that. The functions get times. They make no system call.
+ *
+ * A wait with a short slice is soon over, so it does not show whether the other programs still compute. Therefore a time
+ * with short slices ends after a while. The next slow yield begins another one. It is twice as long, so that the slow
+ * yields between these times are a small part. */
+#ifndef PUMICE_SRC_VERBS_BASE_POLL_BRIEF_H
+#define PUMICE_SRC_VERBS_BASE_POLL_BRIEF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* clang-format off */
+/* A slow yield within AGAIN after another one, or after a time with short slices, begins such a time. One slow yield may
+ * be an accident. Chosen, not measured. */
+#define VB_POLL_BRIEF_AGAIN_NS      UINT64_C(100000000)
+/* How long such a time is: MIN, and doubled from time to time up to MAX. Chosen, not measured. */
+#define VB_POLL_BRIEF_MIN_NS        UINT64_C(20000000)
+#define VB_POLL_BRIEF_MAX_NS        UINT64_C(200000000)
+/* A time with short slices ends early if YIELDS yields in a row took less than this, on average. A yield to a thread
+ * that computes takes 100 us even with a short slice, but it comes seldom: that thread has had its share. Measured with
+ * 16 ranks on two processors: 10 to 40 us without such threads, and mostly more than 80 us beside two of them. With 32
+ * yields instead of 256, many of these times ended too early. */
+#define VB_POLL_BRIEF_YIELDS        256
+#define VB_POLL_BRIEF_YIELD_NS      UINT64_C(50000)
+/* clang-format on */
+
+/* The state of a thread, initially zero. Times are ns of CLOCK_MONOTONIC. */
+struct vb_poll_brief {
+    uint64_t slow_at; /* end of the last slow yield; 0: there was none */
+    uint64_t until; /* end of the last time with short slices; 0: there was none */
+    uint64_t length; /* how long that was to be */
+    unsigned yields; /* since the last average */
+    uint64_t sum; /* how long they took together */
+};
+
+static inline bool vb_poll_is_brief(const struct vb_poll_brief *b, uint64_t now)
+{
+    return now < b->until;
+}
+
+/* A yield lasted from before to after. */
+void vb_poll_brief_yielded(struct vb_poll_brief *b, uint64_t before, uint64_t after);
+/* A wait that should have ended at due, at the latest, ended at after. */
+void vb_poll_brief_waited(struct vb_poll_brief *b, uint64_t due, uint64_t after);
+
+#endif
