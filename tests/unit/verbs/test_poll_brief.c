@@ -52,6 +52,17 @@ Test(poll_brief, the_second_one_begins_a_time_with_short_slices)
     cr_expect_not(brief());
 }
 
+/* Half a processor, for two threads on two processors. */
+Test(poll_brief, a_quota_is_no_reason)
+{
+    for (int i = 0; i < 20; i++) {
+        yield(75 * MS);
+        for (uint64_t end = now + 25 * MS; now < end;)
+            yield(5 * US);
+        cr_assert_not(brief());
+    }
+}
+
 Test(poll_brief, such_times_get_longer)
 {
     uint64_t expected[] = {20 * MS, 40 * MS, 80 * MS, 160 * MS, 200 * MS, 200 * MS};
