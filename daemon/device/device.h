@@ -161,7 +161,7 @@ struct device {
     /* State of cpu_yield.h. */
     struct cpu_yield cpu_yield;
     /* Where its clients should be, as in pm_session_page (loop/cpu_advice.h). */
-    uint32_t clients_apart, clients_beside;
+    uint32_t clients_apart, clients_beside, clients_many;
 };
 
 /* Do packets between the device and this GID stay within the device, because the GID is its own? */

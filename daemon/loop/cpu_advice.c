@@ -8,6 +8,13 @@
 #define LEAST 8
 /* Bytes of a datagram, on average, if long messages are sent. The ACKs of the peer count, too. */
 #define BULK 8192
+/* So many sessions for each processor crowd each other. */
+#define MANY 12
+
+bool cpu_advice_many(unsigned sessions, unsigned processors)
+{
+    return sessions > MANY * processors;
+}
 
 enum cpu_advice cpu_advice_look(struct cpu_advice_traffic *last, const struct cpu_advice_traffic *now,
                                 unsigned sessions, unsigned processors)

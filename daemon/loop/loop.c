@@ -260,6 +260,7 @@ static void advise_clients(struct device *d, struct cpu_advice_traffic *last, un
     d->clients_beside = advice == CPU_ADVICE_BESIDE           ? PM_BESIDE
                         : advice == CPU_ADVICE_BESIDE_CROWDED ? PM_BESIDE_CROWDED
                                                               : 0;
+    d->clients_many = cpu_advice_many(d->num_sessions, processors);
 }
 
 void loop_run(struct device *d)

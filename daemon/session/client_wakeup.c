@@ -72,6 +72,7 @@ void client_wakeup_pass(struct device *d, uint64_t now)
         tell(&s->page->cpu, cpu);
         tell(&s->page->apart, d->clients_apart);
         tell(&s->page->beside, d->clients_beside);
+        tell(&s->page->many, d->clients_many);
         check_wait(s, now);
     }
 }

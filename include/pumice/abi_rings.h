@@ -66,6 +66,8 @@ struct pm_session_page {
     /* Written by the daemon: PM_APART or PM_AWAY, PM_BESIDE or PM_BESIDE_CROWDED. 0: the threads of the client are well
      * where they are. Earlier daemons leave both 0. */
     _Atomic uint32_t apart, beside;
+    /* Written by the daemon. 1: so many programs use the device that they crowd each other. Earlier daemons leave 0. */
+    _Atomic uint32_t many;
     /* µs or PM_WAITS_FOR_NEWS, written by the client; the daemon sets it to 0 */
     _Alignas(64) _Atomic uint32_t waiting;
     _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];

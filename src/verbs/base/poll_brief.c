@@ -10,6 +10,8 @@ static bool soon_after(uint64_t before, uint64_t end)
 
 static void note_slow(struct vb_poll_brief *b, uint64_t before, uint64_t after)
 {
+    if (b->many)
+        return;
     bool second = soon_after(before, b->slow_at);
 
     b->slow_at = after;

@@ -30,6 +30,7 @@
 
 /* The state of a thread, initially zero. Times are ns of CLOCK_MONOTONIC. */
 struct vb_poll_brief {
+    bool many; /* so many programs poll that they crowd each other; then there are no such times */
     uint64_t slow_at; /* end of the last slow yield; 0: there was none */
     uint64_t until; /* end of the last time with short slices; 0: there was none */
     uint64_t length; /* how long that was to be */
@@ -40,6 +41,14 @@ struct vb_poll_brief {
 static inline bool vb_poll_is_brief(const struct vb_poll_brief *b, uint64_t now)
 {
     return now < b->until;
+}
+
+/* To be called when the daemon tells whether there are many programs (pm_session_page.many). */
+static inline void vb_poll_brief_many(struct vb_poll_brief *b, bool many)
+{
+    b->many = many;
+    if (many)
+        b->until = 0;
 }
 
 /* A yield lasted from before to after. */

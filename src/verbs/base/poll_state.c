@@ -154,6 +154,7 @@ bool vb_poll_should_leave_crowd(struct vb_poll_thread *t, const struct vb_poll_c
     return true;
 }
 
+/* Short time slices are no reason to stay away: beside the daemon, no wakeup needs an interrupt of another processor. */
 bool vb_poll_counts_away(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
 {
     if (view->same_cpu || !view->beside || vb_poll_crowded(crowd, view->now) || !may_move(t, view->now)) {

@@ -129,6 +129,7 @@ static void take_turn(struct vb_context *c, uint64_t before)
         [VB_POLL_SLEEP_OR_NEWS] = sleep_until_news,
         [VB_POLL_WAIT] = wait_for_daemon,
     };
+    vb_poll_brief_many(&vb_poll_self.brief, atomic_load_explicit(&c->page->many, memory_order_relaxed));
     enum vb_poll_action action = choose(c, before);
     vb_slice_begin(before);
     uint64_t after = act[action](c, before);

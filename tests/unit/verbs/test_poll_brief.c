@@ -102,6 +102,24 @@ Test(poll_brief, yields_to_threads_that_compute_do_not_end_it)
     cr_expect_eq(b.until, 11000 * MS);
 }
 
+/* The ranks of a large job wait for each other. */
+Test(poll_brief, many_programs_wait_as_usual)
+{
+    yield(2 * MS);
+    yield(2 * MS);
+    cr_expect(brief());
+    vb_poll_brief_many(&b, true);
+    cr_expect_not(brief());
+    for (int i = 0; i < 10; i++) {
+        yield(2 * MS);
+        cr_expect_not(brief());
+    }
+    vb_poll_brief_many(&b, false);
+    yield(2 * MS);
+    yield(2 * MS);
+    cr_expect(brief());
+}
+
 Test(poll_brief, late_wakeups_count)
 {
     vb_poll_brief_waited(&b, now, now + VB_POLL_SLOW_YIELD_NS);

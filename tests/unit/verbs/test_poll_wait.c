@@ -77,6 +77,17 @@ static void crowd(void)
     atomic_store(&context.crowd.slow_until, vb_clock(CLOCK_MONOTONIC) + 1000000000);
 }
 
+Test(poll_wait, a_thread_among_many_waits_as_usual)
+{
+    crowd();
+    vb_poll_self.brief.until = vb_clock(CLOCK_MONOTONIC) + 1000000000;
+    vb_poll_wait(&cq);
+    cr_expect_neq(vb_poll_self.brief.until, 0);
+    atomic_store(&page.many, 1);
+    vb_poll_wait(&cq);
+    cr_expect_eq(vb_poll_self.brief.until, 0);
+}
+
 Test(poll_wait, a_thread_on_crowded_processors_sleeps_until_news)
 {
     crowd();

@@ -58,3 +58,10 @@ Test(cpu_advice, more_programs_than_processors)
     none = (struct cpu_advice_traffic){0};
     cr_expect_eq(cpu_advice_look(&none, &outside, 8, 8), CPU_ADVICE_BESIDE);
 }
+
+Test(cpu_advice, many_sessions_crowd_each_other)
+{
+    cr_expect_not(cpu_advice_many(24, 2));
+    cr_expect(cpu_advice_many(25, 2));
+    cr_expect_not(cpu_advice_many(25, 16));
+}

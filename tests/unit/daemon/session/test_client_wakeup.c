@@ -78,6 +78,15 @@ Test(client_wakeup, clients_hear_where_they_should_be)
     cr_assert(page->apart == 0 && page->beside == 0);
 }
 
+Test(client_wakeup, clients_hear_that_they_are_many)
+{
+    for (uint32_t many = 0; many < 2; many++) {
+        f.device->clients_many = many;
+        client_wakeup_pass(f.device, NS_PER_S);
+        cr_assert_eq(page->many, many);
+    }
+}
+
 /* A wait begins when the loop sees it, not at the end of the previous one. */
 Test(client_wakeup, a_thread_can_wait_again)
 {
