@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Gives the calling thread a short time slice, and its usual one back (EEVDF, since Linux 6.12). Kernels before that
- * ignore the slice.
+/* Gives the calling thread a short time slice, and its usual one back. Linux has such slices since 6.12 (EEVDF). On
+ * earlier kernels nothing happens.
  *
  * A yield costs a thread the rest of its slice. With a short slice it is soon its turn again, and a thread that wakes
  * up takes the processor at once from a thread with a longer slice. The share of the processor stays the same. */
@@ -18,7 +18,7 @@
 /* The slice of a thread, initially zero. */
 struct time_slice {
     bool brief; /* the thread has a short slice */
-    uint64_t usual; /* ns: its slice otherwise; 0: the kernel does not tell it */
+    uint64_t usual; /* ns: the slice that the thread had before */
 };
 
 /* As in linux/sched/types.h, which can't be included together with glibc's sched.h. */
@@ -30,11 +30,12 @@ struct time_slice_attr {
     uint64_t runtime, deadline, period; /* ns; runtime is the slice */
 };
 
-/* Reads the attributes of the calling thread. False: the kernel forbids it, or another policy has no such slice. */
+/* Reads the attributes of the calling thread. False: the thread has no such slice, because of its policy or of the
+ * kernel, or the kernel forbids the call. */
 static inline bool time_slice_read(struct time_slice_attr *a)
 {
     *a = (struct time_slice_attr){.size = sizeof(*a)};
-    return syscall(SYS_sched_getattr, 0, a, sizeof(*a), 0) == 0 && a->policy == SCHED_OTHER;
+    return syscall(SYS_sched_getattr, 0, a, sizeof(*a), 0) == 0 && a->policy == SCHED_OTHER && a->runtime != 0;
 }
 
 /* Sets the slice. It stays as it is if the kernel forbids the change, as in some containers. Yields then stay slow. */
@@ -45,7 +46,7 @@ static inline void time_slice_write(struct time_slice_attr *a, uint64_t ns)
 }
 
 /* Gives the calling thread a short slice, or its usual one. s must be the state of this thread. A slice that the
- * program has made as short, or changes meanwhile, stays. */
+ * program has made that short stays. So does one that the program changes while the thread has the short one. */
 static inline void time_slice_set(struct time_slice *s, bool brief)
 {
     struct time_slice_attr a;
@@ -57,9 +58,9 @@ static inline void time_slice_set(struct time_slice *s, bool brief)
         return;
     if (brief) {
         s->usual = a.runtime;
-        if (s->usual == 0 || s->usual > TIME_SLICE_SHORT_NS)
+        if (s->usual > TIME_SLICE_SHORT_NS)
             time_slice_write(&a, TIME_SLICE_SHORT_NS);
-    } else if (a.runtime == TIME_SLICE_SHORT_NS || a.runtime == 0) {
+    } else if (a.runtime == TIME_SLICE_SHORT_NS && s->usual != 0) {
         time_slice_write(&a, s->usual);
     }
 }

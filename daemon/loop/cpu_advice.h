@@ -46,8 +46,8 @@ struct cpu_advice_traffic {
 enum cpu_advice cpu_advice_look(struct cpu_advice_traffic *last, const struct cpu_advice_traffic *now,
                                 unsigned sessions, unsigned processors);
 
-/* Do so many sessions crowd each other, without other programs? Then short time slices (src/verbs) do harm: each wait
- * of a program costs more, and none of them gets its processor sooner than the others. A job of 64 ranks on two
+/* Do so many sessions crowd each other? Then their threads must not ask for short time slices (src/verbs/base/poll_brief.h).
+ * Each wait would cost more, and no thread would run sooner than the others. A job of 64 ranks on two
  * processors (MPI_Init, an allreduce, MPI_Finalize) took 6.3 s with them, and takes 5.4 s without (medians of four). */
 bool cpu_advice_many(unsigned sessions, unsigned processors);
 

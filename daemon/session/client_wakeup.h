@@ -16,8 +16,8 @@ void client_wakeup_published(struct session *s);
  * more than such a short wait. This loop reads the clock anyway. */
 void client_wakeup_pass(struct device *d, uint64_t now);
 
-/* To be called after the loop has announced in the session pages that it will sleep. Wakes all clients
- * that wait, except those that wait only for completions. */
+/* To be called after the loop has announced in the session pages that it will sleep. Wakes the clients
+ * that wait, but not those that wait for completions only. */
 void client_wakeup_all(struct device *d);
 
 #endif

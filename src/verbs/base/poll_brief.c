@@ -16,7 +16,7 @@ static void note_slow(struct vb_poll_brief *b, uint64_t before, uint64_t after)
 
     b->slow_at = after;
     if (soon_after(before, b->until))
-        b->length = b->length < VB_POLL_BRIEF_MAX_NS / 2 ? 2 * b->length : VB_POLL_BRIEF_MAX_NS;
+        b->length = vb_poll_doubled(b->length, VB_POLL_BRIEF_MAX_NS);
     else if (second)
         b->length = VB_POLL_BRIEF_MIN_NS;
     else

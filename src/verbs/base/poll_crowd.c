@@ -3,11 +3,6 @@
 
 /* --- yields ------------------------------------------------------------------------------------ */
 
-static uint64_t double_up_to(uint64_t length, uint64_t max)
-{
-    return length < max / 2 ? 2 * length : max;
-}
-
 /* Lets CROWDED last until the time, at least. */
 static void extend(struct vb_poll_crowd *crowd, uint64_t until)
 {
@@ -24,7 +19,7 @@ void vb_poll_yielded(struct vb_poll_crowd *crowd, uint64_t before, uint64_t afte
     if (before >= until + 2 * last) /* the last slow yield is long ago */
         last = VB_POLL_SLOW_PERIOD_MIN_NS;
     else
-        last = double_up_to(last, VB_POLL_SLOW_PERIOD_MAX_NS);
+        last = vb_poll_doubled(last, VB_POLL_SLOW_PERIOD_MAX_NS);
     atomic_store_explicit(&crowd->slow_for, last, memory_order_relaxed);
     extend(crowd, after + last);
 }
@@ -63,8 +58,8 @@ static void pause_naps(struct vb_poll_nap *nap, uint64_t now)
 {
     if (nap->pause == 0 || nap->good == VB_POLL_NAPS_GOOD)
         nap->pause = VB_POLL_NAP_PAUSE_MIN_NS;
-    else if (nap->pause < VB_POLL_NAP_PAUSE_MAX_NS)
-        nap->pause *= 2;
+    else
+        nap->pause = vb_poll_doubled(nap->pause, VB_POLL_NAP_PAUSE_MAX_NS);
     nap->pause_until = now + nap->pause;
     nap->good = 0;
 }
@@ -74,9 +69,9 @@ void vb_poll_napped(struct vb_poll_nap *nap, struct vb_poll_crowd *crowd, uint64
 {
     if (limit != VB_POLL_NAP_NS) {
         vb_poll_slept(crowd, limit, before, after);
-    } else if (!news && after - before >= limit) {
+    } else if (news) {
+        nap->good += nap->good < VB_POLL_NAPS_GOOD;
+    } else if (after - before >= limit) { /* otherwise the daemon ended it for another thread */
         pause_naps(nap, after);
-    } else if (news && nap->good < VB_POLL_NAPS_GOOD) {
-        nap->good++;
     }
 }

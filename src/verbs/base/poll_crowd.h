@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Finds out whether other programs compute on the processors, from the yields and sleeps of threads that poll in vain.
- * Says how such a thread sleeps then. The functions get times. They make no system call.
+/* Finds out whether other programs compute on the processors, and how long a thread that polls in vain sleeps then. The
+ * yields and sleeps of these threads show it. The functions get times. They make no system call.
  *
- * One state machine for all threads of a context (vb_poll_crowd). In CROWDED a thread sleeps instead of yielding, because
- * a process that sleeps gets a processor sooner than a process that yields.
+ * All threads of a context share one state machine (vb_poll_crowd). In CROWDED a thread sleeps instead of yielding,
+ * because a process that sleeps gets a processor sooner than a process that yields.
  *
  *                 a yield takes more than SLOW_YIELD_NS
  *             CALM ------------------------------------> CROWDED
@@ -12,9 +12,9 @@
  *
  * A sleep in CROWDED that ends more than LATE_NS late makes that state last SLOW_PERIOD_MAX_NS longer.
  *
- * A sleep until the daemon publishes something needs a limit, because the thread may also poll something else (vb_poll_nap).
- * A timer that ends before the next tick of the kernel costs as much as a short sleep. So the limit is longer than
- * that, until a sleep ends without news. */
+ * A thread may sleep until the daemon publishes something (*news*). This sleep has a limit, because the thread may also
+ * poll something else. A timer that ends before the next tick of the kernel is expensive, so the limit is longer. After a
+ * sleep without news, the limit is short for a time (vb_poll_nap). */
 #ifndef PUMICE_SRC_VERBS_BASE_POLL_CROWD_H
 #define PUMICE_SRC_VERBS_BASE_POLL_CROWD_H
 
@@ -42,13 +42,13 @@
  * measured. */
 #define VB_POLL_LATE_NS             UINT64_C(500000)
 
-/* The limit of a sleep that news end: longer than a tick of most kernels (1 or 4 ms). */
+/* The limit of a sleep until news. It is longer than a tick of most kernels (1 or 4 ms). */
 #define VB_POLL_NAP_NS              UINT64_C(5000000)
-/* After such a sleep without news, sleeps are as short as those above for a time: MIN, doubled each time, up to MAX. So a
- * thread that also polls something else loses little. Chosen, not measured. */
+/* If such a sleep reaches its limit, sleeps until news are as short as those above for a time. The time is MIN at first.
+ * It doubles each time, up to MAX. So a thread that also polls something else loses little. Chosen, not measured. */
 #define VB_POLL_NAP_PAUSE_MIN_NS    UINT64_C(50000000)
 #define VB_POLL_NAP_PAUSE_MAX_NS    UINT64_C(1600000000)
-/* After so many sleeps in a row that news ended, the next pause is MIN again. Chosen, not measured. */
+/* If news ended so many sleeps in a row, this time is MIN again. Chosen, not measured. */
 #define VB_POLL_NAPS_GOOD           256
 /* clang-format on */
 
@@ -59,12 +59,18 @@ struct vb_poll_crowd {
     _Atomic uint64_t backoff_ns; /* how long the next sleep is, at least */
 };
 
-/* What a thread knows about its sleeps until news, initially zero. Times are ns. */
+/* A thread keeps this about its sleeps until news. It is initially zero. Times are ns of CLOCK_MONOTONIC. */
 struct vb_poll_nap {
     unsigned good; /* sleeps in a row that news ended; stops at VB_POLL_NAPS_GOOD */
-    uint64_t pause; /* how long the last pause was; 0: there was none */
-    uint64_t pause_until;
+    uint64_t pause; /* ns: how long the last time with short sleeps was; 0: there was none */
+    uint64_t pause_until; /* end of that time */
 };
+
+/* Returns twice the length, but not more than max. */
+static inline uint64_t vb_poll_doubled(uint64_t length, uint64_t max)
+{
+    return length < max / 2 ? 2 * length : max;
+}
 
 static inline bool vb_poll_crowded(const struct vb_poll_crowd *crowd, uint64_t now)
 {
@@ -74,14 +80,14 @@ static inline bool vb_poll_crowded(const struct vb_poll_crowd *crowd, uint64_t n
 /* A yield lasted from before to after. */
 void vb_poll_yielded(struct vb_poll_crowd *crowd, uint64_t before, uint64_t after);
 
-/* How long a sleep is that only its timer ends, in ns. */
+/* Returns how long the next sleep is, in ns, if only its timer ends it. */
 uint64_t vb_poll_backoff(const struct vb_poll_crowd *crowd);
 /* Such a sleep of length ns lasted from before to after. */
 void vb_poll_slept(struct vb_poll_crowd *crowd, uint64_t length, uint64_t before, uint64_t after);
 
-/* The limit of a sleep that begins now and that news end, in ns. */
+/* Returns the limit of a sleep until news that begins now, in ns. */
 uint64_t vb_poll_nap_limit(const struct vb_poll_nap *nap, const struct vb_poll_crowd *crowd, uint64_t now);
-/* Such a sleep with this limit lasted from before to after. news: the daemon published something. */
+/* A sleep until news with this limit lasted from before to after. news: the daemon published something. */
 void vb_poll_napped(struct vb_poll_nap *nap, struct vb_poll_crowd *crowd, uint64_t limit, uint64_t before,
                     uint64_t after, bool news);
 

@@ -128,7 +128,7 @@ static bool may_move(const struct vb_poll_thread *t, uint64_t now)
 static void note_move(struct vb_poll_thread *t, uint64_t now)
 {
     bool again = t->stays && now - t->moved_at < t->stays + VB_POLL_MOVE_MAX_NS;
-    t->stays = !again ? VB_POLL_MOVE_MIN_NS : t->stays < VB_POLL_MOVE_MAX_NS / 2 ? 2 * t->stays : VB_POLL_MOVE_MAX_NS;
+    t->stays = again ? vb_poll_doubled(t->stays, VB_POLL_MOVE_MAX_NS) : VB_POLL_MOVE_MIN_NS;
     t->moved_at = now;
     t->together = t->away = 0;
 }

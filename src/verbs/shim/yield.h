@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A thread that polls gives its processor away, by a yield of its own or by one of the program. While other programs
- * compute there, it waits with a short time slice (base/poll_brief.h), and has its usual slice again afterwards. So the
- * program never runs with another slice than its own, and no thread or process that it starts inherits one.
+/* Yields the processor of a thread that polls. While other programs compute there, the thread yields and waits with a
+ * short time slice (base/poll_brief.h). It gets its usual slice back after each wait. So the program itself always runs
+ * with its own slice, and no thread or process that it starts inherits the short one.
  *
- * The library replaces sched_yield of the C library. An MPI with more ranks than processors calls it between its polls,
- * so there the library hardly ever yields itself. */
+ * The library replaces sched_yield of the C library. An MPI with more ranks than processors calls sched_yield between its
+ * polls. Then the library hardly ever yields itself, and must see these yields. */
 #ifndef PUMICE_SRC_VERBS_SHIM_YIELD_H
 #define PUMICE_SRC_VERBS_SHIM_YIELD_H
 
@@ -19,7 +19,7 @@ extern _Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_t
 void vb_slice_begin(uint64_t before);
 void vb_slice_end(void);
 
-/* Yields between vb_slice_begin and vb_slice_end, which began at the time before. Returns the time after. */
+/* Yields. To be called between vb_slice_begin(before) and vb_slice_end. Returns the time after the yield. */
 uint64_t vb_yield(uint64_t before);
 
 #endif

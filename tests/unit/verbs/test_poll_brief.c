@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* When a thread that polls waits with a short time slice (src/verbs/base/poll_brief.h), with made-up times. */
+/* Tests when a thread that polls waits with a short time slice (src/verbs/base/poll_brief.h). The times are made up. */
 #include "src/verbs/base/poll_brief.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What slow yields and late sleeps of threads that poll in vain mean (src/verbs/base/poll_crowd.h), with made-up times:
- * nothing here sleeps. */
+/* Tests how threads that poll in vain react to slow yields and late sleeps (src/verbs/base/poll_crowd.h). The times are
+ * made up: nothing here sleeps. */
 #include "src/verbs/base/poll_crowd.h"
 
 #include <criterion/criterion.h>

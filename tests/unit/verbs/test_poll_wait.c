@@ -147,10 +147,9 @@ Test(poll_wait, a_thread_waits_with_a_short_slice)
     struct time_slice_attr a;
 
     crowd();
-    cr_assert(time_slice_read(&a));
+    if (!time_slice_read(&a))
+        SKIP_TEST("short slices", "this kernel does not have them");
     uint64_t usual = a.runtime;
-    if (usual == 0)
-        SKIP_TEST("short slices", "this kernel does not tell them");
     vb_poll_self.brief.until = vb_clock(CLOCK_MONOTONIC) + 1000000000;
     poller = gettid();
     pthread_t thread;
