@@ -106,7 +106,8 @@ extern struct state {
     bool failed;
     uint64_t recvs_flushed;
     uint64_t recvs_late; /* ended after the first error, and were not flushed; nobody posted them again */
-    uint64_t ended, credits_ended; /* client: operations, server: credits that have completed, with whatever status */
+    uint64_t ended, credits_ended; /* operations and credits that have completed, with whatever status */
+    uint64_t before_credit; /* operations posted before the newest credit */
 } st;
 
 uint64_t now_ms(void);

@@ -159,6 +159,7 @@ void grant(void)
         .wr_id = CREDIT_WR, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
 
     memcpy(p, credit, sizeof credit);
+    st.before_credit = st.posted;
     if (post_send(&wr))
         st.credits_posted++;
     st.granted = st.checked;
@@ -177,11 +178,15 @@ static void credit_received(uint64_t index)
     post_recv(index + par.depth);
 }
 
-/* Notes which requests are not outstanding any more. */
+/* Notes which requests are not outstanding any more. A send request that has completed ends all before it: those that
+ * are not signaled complete only if they fail. The client posts no credit before the last one has ended, and the server
+ * posts nothing else. */
 static void note_end(const struct ibv_wc *wc)
 {
     if (wc->wr_id == CREDIT_WR) {
         st.credits_ended++;
+        if (st.ended < st.before_credit)
+            st.ended = st.before_credit;
     } else if (!(wc->wr_id & RECV_WR)) {
         st.ended = wc->wr_id + 1;
     } else if (wc->status == IBV_WC_WR_FLUSH_ERR) {
