@@ -178,9 +178,9 @@ static void credit_received(uint64_t index)
     post_recv(index + par.depth);
 }
 
-/* Notes which requests are not outstanding any more. A send request that has completed ends all before it: those that
- * are not signaled complete only if they fail. The client posts no credit before the last one has ended, and the server
- * posts nothing else. */
+/* Notes which requests are not outstanding any more. The completion of a send request also ends all that were posted
+ * before it, because a successful request without IBV_SEND_SIGNALED has no completion. The client posts a credit when its
+ * previous credit has completed. The server sends credits only. */
 static void note_end(const struct ibv_wc *wc)
 {
     if (wc->wr_id == CREDIT_WR) {
