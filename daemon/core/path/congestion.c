@@ -85,6 +85,19 @@ static bool queue_seen(const struct congestion *c)
            c->recent[c->newest] > 2 * c->rtt_min + QUEUE_SHORT_NS + QUEUE_SUDDEN_JITTER * c->jitter;
 }
 
+/* Bytes that the path carries in so many nanoseconds, as far as it is known. */
+static uint64_t carried_in(const struct congestion *c, uint64_t ns)
+{
+    return c->rate / 1000 * (ns / 1000) / 1000;
+}
+
+/* The largest window that random losses leave or let grow. If losses are seldom, most windows have none. */
+static uint64_t random_window(const struct congestion *c, uint64_t most)
+{
+    uint64_t path = carried_in(c, c->rtt_min), seldom = c->between / 2, w = path > seldom ? path : seldom;
+    return min64(w > CWND_RANDOM ? w : CWND_RANDOM, most);
+}
+
 /* --- growth ----------------------------------------------------------------------------------- */
 
 /* Measures the rate once per round trip. Older rates count less and less. */
@@ -123,7 +136,7 @@ void congestion_progress(struct congestion *c, const struct engine_config *cfg, 
     bool short_queue = c->recent[c->newest] < c->rtt_min + QUEUE_MOST_NS;
     if (c->cwnd < c->ssthresh)
         c->cwnd += released / 2;
-    else if (congestion_is_random(c) && c->cwnd < most)
+    else if (congestion_is_random(c) && c->cwnd < random_window(c, most))
         c->cwnd += released / GROWTH_FIRST_PART;
     else if (c->loss_at == 0 && short_queue)
         c->cwnd += released / GROWTH_FIRST_PART;
@@ -134,18 +147,12 @@ void congestion_progress(struct congestion *c, const struct engine_config *cfg, 
 
 /* --- reduction -------------------------------------------------------------------------------- */
 
-/* Bytes that the path is known to carry in a round trip without a queue. */
-static uint64_t capacity(const struct congestion *c, uint64_t most)
-{
-    uint64_t ns = c->rtt_min + c->jitter;
-    return min64(c->rate / 1000 * (ns / 1000) / 1000, most);
-}
-
 /* The window after a loss that shows that it is too large. */
 static uint64_t reduced(const struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t packet)
 {
     uint64_t w = c->cwnd * (packet > LONG_PACKET_COST ? REDUCED_TENTHS_LONG : REDUCED_TENTHS) / 10;
-    uint64_t known = min64(capacity(c, most), c->cwnd), least = CWND_LEAST_PKTS * packet;
+    uint64_t path = carried_in(c, c->rtt_min + c->jitter), known = min64(min64(path, most), c->cwnd);
+    uint64_t least = CWND_LEAST_PKTS * packet;
     w = w > known ? w : known;
     return min64(w > least ? w : least, cfg->peer_window_bytes);
 }
@@ -153,6 +160,7 @@ static uint64_t reduced(const struct congestion *c, const struct engine_config *
 static void count_loss(struct congestion *c, uint64_t now)
 {
     c->loss_at = now;
+    c->between = (7 * c->between + c->carried) / 8;
     c->rounds = 0;
     c->carried = 0;
 }
@@ -182,7 +190,7 @@ void congestion_loss(struct congestion *c, const struct engine_config *cfg, uint
 {
     if (c->loss_at && now - c->loss_at < c->srtt)
         return;
-    uint64_t least = judge_loss(c) ? 0 : min64(c->cwnd, most);
+    uint64_t least = judge_loss(c) ? 0 : min64(c->cwnd, random_window(c, most));
     count_loss(c, now);
     if (inflight < c->cwnd / 2)
         return;

@@ -41,6 +41,11 @@
  * (sim --goodput). With selective retransmission, a larger window repeats no more packets. */
 #define CWND_CAPACITY_MOST 147456u
 #define CWND_CAPACITY_SELECTIVE 1048576u
+/* The window that random losses leave, if it was larger. While a packet is missing, the receiver keeps all packets behind
+ * it, and then copies them. With a larger window they no longer fit in a processor's cache beside those that still wait in
+ * the socket. But a path that carries more in a round trip has a larger window, and so has a path that seldom loses
+ * packets. With 1 MiB, ib_write_bw of 64 KiB was 15 % slower at a loss of 1 %. */
+#define CWND_RANDOM 655360u
 #define CWND_LEAST_PKTS 2u /* the smallest window */
 #define CONGESTION_RECENT 4u /* round trips that are remembered */
 #define CONGESTION_RANDOM 4u /* after so many more random losses than others, losses are taken for random */
@@ -71,6 +76,7 @@ struct congestion {
     uint64_t loss_at; /* time of the last loss that counted; 0: never */
     struct congestion_undo undo;
     uint64_t carried; /* bytes that were acknowledged since then */
+    uint64_t between; /* bytes between two such losses, on average */
     uint32_t rounds; /* measurements of the rate since */
     uint8_t newest; /* index of the latest one of `recent` */
     bool queue; /* packets waited on the path when the last loss was seen */

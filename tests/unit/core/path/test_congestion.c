@@ -57,6 +57,39 @@ Test(congestion, losses_without_a_queue_keep_the_window)
     cr_assert_eq(c.cwnd, WINDOW);
 }
 
+/* The window after losses that look random, if the receiver reports what is missing. It was larger before. Between two
+ * losses are some round trips, each with so many bytes. */
+static uint64_t window_after_random_losses(unsigned round_trips, uint64_t us, uint64_t bytes)
+{
+    c.cwnd = 2u << 20;
+    for (unsigned i = 0; i < 8 * CONGESTION_RANDOM; i++) {
+        for (unsigned k = 0; k < round_trips; k++) {
+            now += us * US;
+            congestion_sample(&c, us * US, now);
+            congestion_progress(&c, &cfg, CWND_CAPACITY_SELECTIVE, bytes, c.cwnd, PACKET, now);
+        }
+        congestion_loss(&c, &cfg, CWND_CAPACITY_SELECTIVE, c.cwnd, PACKET, now);
+    }
+    cr_assert_not(c.queue);
+    return c.cwnd;
+}
+
+Test(congestion, frequent_random_losses_leave_a_window_that_fits_in_a_cache)
+{
+    cr_assert_eq(window_after_random_losses(2, 100, 400000), CWND_RANDOM, "%lu bytes", (unsigned long)c.cwnd);
+}
+
+Test(congestion, seldom_random_losses_leave_a_large_window)
+{
+    cr_assert_eq(window_after_random_losses(20, 100, 400000), CWND_CAPACITY_SELECTIVE, "%lu bytes",
+                 (unsigned long)c.cwnd);
+}
+
+Test(congestion, random_losses_leave_what_a_long_path_carries)
+{
+    cr_assert_eq(window_after_random_losses(2, 1000, 900000), 900000, "%lu bytes", (unsigned long)c.cwnd);
+}
+
 /* A host answers sometimes in 15, sometimes in 90 microseconds, because its daemon sleeps between packets. Then it does so for a while
  * with hardly a difference. */
 Test(congestion, a_host_that_sleeps_is_no_queue)

@@ -393,5 +393,5 @@ Test(selective_requester, a_lost_packet_leaves_a_large_window)
     cr_assert_gt(info().inflight_bytes, before / 2, "%u packets", n);
     fix.now += 100000;
     REPORT(200, 300, 200, 201);
-    cr_expect_eq(info().window_bytes, min64(before, CWND_CAPACITY_SELECTIVE));
+    cr_expect_eq(info().window_bytes, min64(before, CWND_RANDOM));
 }
