@@ -59,6 +59,22 @@ static int watch_events(struct vb_context *c)
     return vb_event_fd_watch(fd, c->async_pipe);
 }
 
+/* How long a program waits for a device whose thread does not answer. The daemon's main thread waits for the device for a
+ * second only, because it serves other clients. On a very busy machine, a thread may need longer. */
+#define OPEN_WAIT_NS UINT64_C(10000000000)
+#define OPEN_AGAIN_NS 50000000 /* between two requests */
+
+static int call_open(struct vb_context *c, const struct vb_call *call)
+{
+    uint64_t end = vb_clock(CLOCK_MONOTONIC) + OPEN_WAIT_NS;
+    int rc = vb_session_call(&c->session, call);
+    while (rc == -ETIMEDOUT && vb_clock(CLOCK_MONOTONIC) < end) {
+        nanosleep(&(struct timespec){.tv_nsec = OPEN_AGAIN_NS}, NULL);
+        rc = vb_session_call(&c->session, call);
+    }
+    return rc;
+}
+
 /* Opens the device with this index in the session (PM_OP_OPEN), and maps the session page. Returns 0 or -errno; the
  * caller then frees the context. */
 static int bind_session(struct vb_context *c, uint32_t index)
@@ -81,7 +97,7 @@ static int bind_session(struct vb_context *c, uint32_t index)
                            .rep_len = sizeof(c->caps),
                            .fds = fds,
                            .num_fds = 3};
-    int rc = vb_session_call(&c->session, &call);
+    int rc = call_open(c, &call);
     for (int i = 0; i < 2; i++) {
         if (own[i] >= 0)
             vb_close(own[i]);

@@ -71,6 +71,20 @@ static void hangs(const struct hostile *h)
     ok(vt_now() - began < 10, "further requests do not wait again");
 }
 
+/* Starts a program that opens the device. It exits with 0 if it has opened it. */
+static pid_t start_program(const struct hostile *h)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    need(pid >= 0);
+    if (pid == 0) {
+        setenv("PUMICE_SOCKET", h->socket, 1);
+        struct ibv_device **list = ibv_get_device_list(NULL);
+        _exit(!list || !list[0] || !ibv_open_device(list[0]));
+    }
+    return pid;
+}
+
 int main(void)
 {
     struct pm_capture_req rq = {.flags = PM_CAPTURE_OUT, .ring_bytes = PM_CAPTURE_RING_MIN};
@@ -90,6 +104,8 @@ int main(void)
         return 77;
     }
     close(capturing); /* its end needs the device's thread */
+    pid_t program = start_program(&h);
+    int status;
     hangs(&h);
     need(ptrace(PTRACE_DETACH, thread, NULL, NULL) == 0);
     bool served = false;
@@ -98,6 +114,7 @@ int main(void)
         served = hostile_bystander(&h);
     }
     ok(served, "everything works when the thread goes on");
+    ok(waitpid(program, &status, 0) == program && status == 0, "a program waits for the device");
     ok(hostile_stop(&h), "the daemon ends");
     return vt_failed;
 }
