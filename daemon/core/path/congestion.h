@@ -13,7 +13,8 @@
  *                     tight    Several times, less than a window came through between two losses. The buffer may be too
  *                              small to make round trips long. The window becomes about a half.
  *                     random   Several times, more than a window came through, and round trips showed no queue. So the
- *                              path loses packets whatever their number. The window stays, or grows again.
+ *                              path loses packets whatever their number. The window stays, or grows again, up to
+ *                              CWND_RANDOM or what the path carries.
  *                   The window becomes smaller once per round trip, but not smaller than the capacity of the path as far
  *                   as it is known: a rate that the path has just delivered, times the shortest round trip.
  *     timeout       If nothing comes back at all, the window becomes two packets, and slow start leads back to a part of

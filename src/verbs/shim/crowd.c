@@ -34,6 +34,8 @@ static bool many_are_runnable(void)
 
 bool vb_waited_in_crowd(struct vb_crowd_look *l, uint64_t ran, uint64_t waited)
 {
+    if (ran < l->ran)
+        *l = (struct vb_crowd_look){0}; /* the times of a forked child begin anew */
     if (ran - l->ran >= VB_CROWD_LOOK_NS)
         *l = (struct vb_crowd_look){ran, waited, waited - l->waited > (VB_CROWD - 1) * (ran - l->ran)};
     return l->crowded;

@@ -38,3 +38,11 @@ Test(crowd, a_judgement_holds_until_the_thread_has_run)
     cr_expect(vb_waited_in_crowd(&l, 42 * MS, 140 * MS));
     cr_expect(vb_waited_in_crowd(&l, 42 * MS + 1000, 140 * MS), "the next region is registered at once");
 }
+
+Test(crowd, a_forked_child_judges_its_own_time)
+{
+    struct vb_crowd_look l = {0};
+
+    cr_expect(vb_waited_in_crowd(&l, 40 * MS, 1200 * MS));
+    cr_expect_not(vb_waited_in_crowd(&l, 2 * MS, 3 * MS));
+}
