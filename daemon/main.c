@@ -99,12 +99,14 @@ static void report_ready(const struct settings *s)
 /* The main thread, and those of the log, of files, of connection management, of the status, and the watchdog. */
 #define LASTING_THREADS 6
 
-/* Without fast bins: malloc collects small chunks there, and merges all of them at once when a large one is free. At the
+/* Sets malloc up.
+ *
+ * It has no fast bins: malloc collects small chunks there, and merges all of them at once when a large one is free. At the
  * end of a session with 16,384 queue pairs, that took 3 ms of the device's thread.
  *
- * With an arena for each thread that lasts. By default each helper thread has one, too, and glibc keeps as many arenas as
- * threads have ever run at once. With fewer arenas, a device's thread shares one with others, and it becomes larger:
- * ten jobs of eight ranks made the daemon grow by up to 540 KiB instead of 280. */
+ * It has an arena for each thread that lasts. By default each helper thread has one, too, and glibc keeps as many arenas as
+ * threads have ever run at once. With fewer arenas, a device's thread shares one with others, and the daemon
+ * needs more memory: ten jobs of eight ranks made the daemon grow by up to 540 KiB instead of 280. */
 static void set_up_malloc(unsigned devices)
 {
     mallopt(M_MXFAST, 0);

@@ -64,6 +64,7 @@ static int watch_events(struct vb_context *c)
 #define OPEN_WAIT_NS UINT64_C(10000000000)
 #define OPEN_AGAIN_NS 50000000 /* between two requests */
 
+/* Asks the daemon for the device, until the device's thread answers or the time is over. Returns 0 or -errno. */
 static int call_open(struct vb_context *c, const struct vb_call *call)
 {
     uint64_t end = vb_clock(CLOCK_MONOTONIC) + OPEN_WAIT_NS;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The thread of a device hangs. The main thread goes on: it answers what it can, and fails the rest in bounded time, with
- * a reason. When the device's thread goes on, everything works again. The test stops that thread with ptrace. */
+ * a reason. When the device's thread goes on, everything works again. A program that opens the device meanwhile waits.
+ * The test stops that thread with ptrace. */
 #include <dirent.h>
 #include <sys/ptrace.h>
 
