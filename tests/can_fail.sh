@@ -86,6 +86,7 @@ fault PROFILE_LIMITS verbs/objects test_profile+e810 daemon/profile/profile.c 't
 fault PROFILE_QUEUES verbs/objects test_profile+connectx-6 src/verbs/control/queue_rule.c 'BLOCKS_MAX = 32768' 'BLOCKS_MAX = 65536'
 fault PROFILE_GIDS verbs/objects test_profile+connectx-6 daemon/objects/qp/qp_ring.c 'ud->av.sgid_index = (uint8_t)device_gid_entry(q->device, ud->av.sgid_index);' ''
 fault PROFILE_ATOMICS verbs/objects test_profile+e810 src/verbs/datapath/wr_opcode.c 'absent & PM_ABSENT_ATOMICS ?' 'false ?'
+fault WATCH_REST unit/daemon/server test_watchdog daemon/base/activity.c '== ACTIVITY_UNWATCHED)' '== ACTIVITY_WATCHED)'
 
 # --- unkind devices
 fault UNKIND_PLACE e2e/cli unkind daemon/client_mem/placement.c 'if (n > 1 && draw % 2) {' 'if (n > 1 && draw % 2 == 7) {'

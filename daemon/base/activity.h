@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The present work of a thread, and the time when it began. The thread writes it, and other threads read it at any time: the watchdog
  * (server/watchdog.h) and the status. Each write is a plain store into the thread's own cache line, so the data path
- * can afford one in each turn of its loop. */
+ * can afford one in each turn of its loop.
+ *
+ * While all threads wait for events, the watchdog looks at none of them. The first thread that goes on wakes it
+ * (activity_wake). */
 #ifndef PUMICE_DAEMON_BASE_ACTIVITY_H
 #define PUMICE_DAEMON_BASE_ACTIVITY_H
 
@@ -9,6 +12,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Whether the watchdog looks at the activities. */
+enum activity_watched {
+    ACTIVITY_WATCHED, /* the watchdog looks once a second */
+    ACTIVITY_QUIET, /* at its last look, all threads waited; it rests if none has gone on until the next look */
+    ACTIVITY_UNWATCHED, /* the watchdog rests, until a thread wakes it */
+};
+
+/* Common to all threads that one watchdog looks at. */
+struct activity_watch {
+    _Alignas(64) _Atomic enum activity_watched state;
+    int fd; /* an eventfd that wakes the watchdog */
+};
 
 struct activity {
     /* When the current turn of the loop began (clock_ns). 0: the thread waits for events, or has not begun. */
@@ -18,6 +34,8 @@ struct activity {
     /* The client that it does this for. 0: none. */
     _Atomic uint32_t session;
     _Atomic int32_t pid;
+    /* The watch to wake. NULL: no watchdog looks at this thread, or not yet. */
+    _Atomic(struct activity_watch *) watch;
 };
 
 /* A copy of an activity. Its parts may be of two neighbouring moments, because nothing locks them. */
@@ -32,6 +50,19 @@ struct activity_view {
 static inline void activity_turn(struct activity *a, uint64_t now)
 {
     atomic_store_explicit(&a->since, now, memory_order_relaxed);
+}
+
+/* A thread goes on while nobody looks at the activities. Any thread may call it, at any time. */
+void activity_watch_wake(struct activity_watch *w);
+
+/* The thread has waited for events, and a turn begins. Fences are not needed: the watchdog rests a second after it has
+ * written ACTIVITY_QUIET. Until then it sees the turn of a thread that did not see that. */
+static inline void activity_wake(struct activity *a, uint64_t now)
+{
+    activity_turn(a, now);
+    struct activity_watch *w = atomic_load_explicit(&a->watch, memory_order_acquire);
+    if (w && atomic_load_explicit(&w->state, memory_order_relaxed) != ACTIVITY_WATCHED)
+        activity_watch_wake(w);
 }
 
 /* The thread waits for events from now on. */

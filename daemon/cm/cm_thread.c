@@ -113,7 +113,7 @@ static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
 
     (void)loop;
     (void)revents;
-    activity_turn(&t->activity, clock_ns());
+    activity_wake(&t->activity, clock_ns());
 }
 
 static int watch(struct cm_thread *t)

@@ -185,7 +185,7 @@ static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
 
     (void)loop;
     (void)revents;
-    activity_turn(&d->activity, clock_ns());
+    activity_wake(&d->activity, clock_ns());
 }
 
 static void watch_activity(struct device *d)

@@ -448,7 +448,7 @@ static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
 {
     (void)loop;
     (void)revents;
-    activity_turn(&((struct server *)w->data)->activity, clock_ns());
+    activity_wake(&((struct server *)w->data)->activity, clock_ns());
 }
 
 static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)

@@ -2,10 +2,12 @@
 #include "daemon/server/watchdog.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
@@ -14,6 +16,7 @@
 #include "daemon/base/log.h"
 
 #define LOOK_NS NS_PER_S
+#define UNTIL_WOKEN UINT64_MAX
 
 /* --- looking ----------------------------------------------------------------------------------- */
 
@@ -104,24 +107,63 @@ static void exit_now(struct watchdog *w)
     _exit(EXIT_FAILURE);
 }
 
-/* Waits for `ns`, or until the daemon ends. False: stop. */
-static bool wait_for(struct watchdog *w, uint64_t ns)
+/* False: another thread has stopped the watchdog. Does not return if the daemon should have ended by now. */
+static bool goes_on(struct watchdog *w, uint64_t now, uint64_t *end_by)
 {
-    uint64_t now = clock_ns(), until = now + ns;
+    pthread_mutex_lock(&w->lock);
+    bool stop = w->stop;
+    *end_by = w->end_by;
+    if (!stop && w->end_by && now >= w->end_by)
+        exit_now(w);
+    pthread_mutex_unlock(&w->lock);
+    return !stop;
+}
+
+/* Waits until this time (UNTIL_WOKEN: until a thread wakes the watchdog from its rest), or until the daemon ends. False: stop. */
+static bool wait_until(struct watchdog *w, uint64_t until)
+{
+    uint64_t now = clock_ns(), end_by;
+    eventfd_t count;
+
+    while (goes_on(w, now, &end_by)) {
+        if (until == UNTIL_WOKEN ? atomic_load(&w->watch.state) == ACTIVITY_WATCHED : now >= until)
+            return true;
+        uint64_t end = end_by && end_by < until ? end_by : until;
+        struct pollfd p = {w->watch.fd, POLLIN, 0};
+        int ms = end == UNTIL_WOKEN ? -1 : end <= now ? 0 : (int)((end - now + NS_PER_MS - 1) / NS_PER_MS);
+
+        if (poll(&p, 1, ms) > 0)
+            eventfd_read(w->watch.fd, &count);
+        now = clock_ns();
+    }
+    return false;
+}
+
+static bool all_wait(struct watchdog *w)
+{
+    bool wait = true;
 
     pthread_mutex_lock(&w->lock);
-    while (!w->stop && now < until) {
-        uint64_t end = w->end_by && w->end_by < until ? w->end_by : until;
-        struct timespec t = {(time_t)(end / NS_PER_S), (long)(end % NS_PER_S)};
-
-        pthread_cond_timedwait(&w->wake, &w->lock, &t);
-        now = clock_ns();
-        if (!w->stop && w->end_by && now >= w->end_by)
-            exit_now(w);
-    }
-    bool goes_on = !w->stop;
+    for (unsigned i = 0; i < w->n; i++)
+        wait = wait && activity_read(w->thread[i].activity).since == 0;
     pthread_mutex_unlock(&w->lock);
-    return goes_on;
+    return wait;
+}
+
+/* After a look: may the watchdog rest until a thread goes on? Yes if all threads wait, and none has gone on since the
+ * look before, at which they waited, too. */
+static bool may_rest(struct watchdog *w)
+{
+    enum activity_watched quiet = ACTIVITY_QUIET;
+
+    if (!all_wait(w)) {
+        atomic_store(&w->watch.state, ACTIVITY_WATCHED);
+        return false;
+    }
+    if (atomic_compare_exchange_strong(&w->watch.state, &quiet, ACTIVITY_UNWATCHED))
+        return true;
+    atomic_store(&w->watch.state, ACTIVITY_QUIET);
+    return false;
 }
 
 static void *run(void *arg)
@@ -143,39 +185,44 @@ static void *run(void *arg)
             stuck = watchdog_look(w, now);
             pthread_mutex_unlock(&w->lock);
         }
-        looked = now;
         if (reports && stuck < limit_us * NS_PER_US / 2)
             sd_notify(0, "WATCHDOG=1");
-    } while (wait_for(w, look));
+        if (!reports && may_rest(w) && !wait_until(w, UNTIL_WOKEN))
+            break;
+        looked = clock_ns();
+    } while (wait_until(w, looked + look));
     return NULL;
 }
 
 /* --- start and end ----------------------------------------------------------------------------- */
 
-void watchdog_add(struct watchdog *w, const char *name, const struct activity *a)
+void watchdog_add(struct watchdog *w, const char *name, struct activity *a)
 {
     struct watchdog_thread *t = &w->thread[w->n++];
 
     snprintf(t->name, sizeof(t->name), "%s", name);
     t->activity = a;
+    atomic_store_explicit(&a->watch, &w->watch, memory_order_release);
 }
 
 int watchdog_start(struct watchdog *w, char why[ERROR_TEXT_MAX])
 {
-    pthread_condattr_t attr;
     sigset_t all, old;
 
+    w->watch.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->watch.fd < 0) {
+        snprintf(why, ERROR_TEXT_MAX, "cannot create an eventfd: %s", strerror(errno));
+        return -errno;
+    }
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->wake, &attr);
-    pthread_condattr_destroy(&attr);
     sigfillset(&all); /* the main thread handles the signals */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int rc = -pthread_create(&w->id, NULL, run, w);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc)
+    if (rc) {
         snprintf(why, ERROR_TEXT_MAX, "cannot start a thread: %s", strerror(-rc));
+        close(w->watch.fd);
+    }
     w->running = rc == 0;
     return rc;
 }
@@ -186,8 +233,8 @@ void watchdog_end_within(struct watchdog *w, unsigned s)
         return;
     pthread_mutex_lock(&w->lock);
     w->end_by = clock_ns() + s * NS_PER_S;
-    pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
+    eventfd_write(w->watch.fd, 1);
 }
 
 void watchdog_forget_devices(struct watchdog *w)
@@ -205,10 +252,11 @@ void watchdog_stop(struct watchdog *w)
         return;
     pthread_mutex_lock(&w->lock);
     w->stop = true;
-    pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
+    eventfd_write(w->watch.fd, 1);
     pthread_join(w->id, NULL);
-    pthread_cond_destroy(&w->wake);
+    atomic_store(&w->watch.state, ACTIVITY_WATCHED); /* no thread writes to the eventfd any more */
+    close(w->watch.fd);
     pthread_mutex_destroy(&w->lock);
     w->running = false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The watchdog: a thread that looks at the other threads once a second. A thread is stuck if one turn of its loop
- * takes longer than WATCHDOG_STUCK_NS. The watchdog writes to the log what a stuck thread does, for which client, and
+/* The watchdog: a thread that looks at the other threads once a second, unless all of them wait for events. A thread is
+ * stuck if one turn of its loop takes longer than WATCHDOG_STUCK_NS. The watchdog writes to the log what a stuck thread does, for which client, and
  * since when. It writes again each time the duration has doubled, and when the thread goes on.
  *
  * Under a service manager with WatchdogSec, the watchdog reports that the daemon is alive, as long as no thread is stuck
@@ -37,8 +37,8 @@ struct watchdog_thread {
 struct watchdog {
     struct watchdog_thread thread[PM_DEVICES_MAX + 2];
     pthread_t id;
+    struct activity_watch watch; /* of its threads */
     pthread_mutex_t lock;
-    pthread_cond_t wake;
     bool running;
     /* Protected by lock. */
     unsigned n;
@@ -48,7 +48,7 @@ struct watchdog {
 
 /* Adds a thread, before watchdog_start. The first is the main thread. The others are that of connection management, and
  * those of the devices. The activity must live until watchdog_stop or watchdog_forget_devices. */
-void watchdog_add(struct watchdog *w, const char *name, const struct activity *a);
+void watchdog_add(struct watchdog *w, const char *name, struct activity *a);
 /* Starts the thread of the watchdog. 0, or -errno with why. */
 int watchdog_start(struct watchdog *w, char why[ERROR_TEXT_MAX]);
 /* The daemon ends now. If it still exists after this many seconds, the watchdog writes to the log which threads are

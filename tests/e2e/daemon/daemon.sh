@@ -61,15 +61,20 @@ mode_is() { [ "$(stat -c %a "$1")" = "$2" ]; }
 # Nanoseconds that all threads of a process have run, and how often one of them got a processor. (The ticks of /proc/PID/stat are
 # samples, and one may meet a short wakeup.)
 cpu_use() { awk '{ ns += $1; turns += $3 } END { printf "%d %d\n", ns, turns }' "/proc/$1"/task/*/schedstat; }
-sleeps()
+wakes_rarely() # PID LIMIT: its wakeups in 2 s
 {
     local ns turns now_ns now_turns
-    sleep 1.3 # the thread that watches calls looks around for a second after the last one
     read -r ns turns < <(cpu_use "$1")
     sleep 2
     read -r now_ns now_turns < <(cpu_use "$1")
     echo "        $(((now_ns - ns) / 1000)) us of CPU time and $((now_turns - turns)) wakeups in 2 s"
-    [ $((now_ns - ns)) -lt 10000000 ] && [ $((now_turns - turns)) -le 8 ] # the watchdog wakes up once a second
+    [ $((now_ns - ns)) -lt 10000000 ] && [ $((now_turns - turns)) -le "$2" ]
+}
+sleeps()
+{
+    sleep 1.3 # the thread that watches calls looks around for a second after the last one
+    # The watchdog looks once a second, and rests when nothing has happened between two looks.
+    wakes_rarely "$1" 8 && wakes_rarely "$1" 0
 }
 
 check "wrong option" says 2 "unrecognized option" --nonsense

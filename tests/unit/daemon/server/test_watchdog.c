@@ -173,6 +173,88 @@ Test(watchdog, the_end_is_bounded)
     cr_expect_not_null(strstr(text, "exits now"), "%s", text);
 }
 
+/* Waits until the watchdog rests, or does not. */
+static bool becomes(bool rests)
+{
+    for (unsigned i = 0; i < 1000; i++) {
+        if ((atomic_load(&w.watch.state) == ACTIVITY_UNWATCHED) == rests)
+            return true;
+        usleep(10000);
+    }
+    return false;
+}
+
+Test(watchdog, it_rests_while_all_threads_wait)
+{
+    char why[ERROR_TEXT_MAX];
+
+    log_begin();
+    cr_assert_eq(watchdog_start(&w, why), 0);
+    cr_assert(becomes(true));
+    activity_wake(&device, clock_ns()); /* a turn that does not end */
+    cr_expect(becomes(false));
+    for (unsigned i = 0; i < 1000 && !watchdog_is_stuck(&device, clock_ns()); i++)
+        usleep(10000);
+    const char *text = "";
+    for (unsigned i = 0; i < 1000 && !*text; i++) {
+        usleep(10000);
+        text = log_text();
+    }
+    cr_expect_not_null(strstr(text, "thread pumice0 has been stuck for"), "%s", text);
+    activity_rest(&device);
+    cr_assert(becomes(true), "no thread is stuck any more");
+    cr_expect_not_null(strstr(log_text(), "thread pumice0 goes on"));
+    watchdog_stop(&w);
+}
+
+Test(watchdog, it_does_not_rest_while_a_thread_works)
+{
+    char why[ERROR_TEXT_MAX];
+
+    activity_turn(&main_thread, clock_ns());
+    cr_assert_eq(watchdog_start(&w, why), 0);
+    for (unsigned i = 0; i < 25; i++) {
+        usleep(100000);
+        activity_turn(&main_thread, clock_ns());
+        cr_assert_neq(atomic_load(&w.watch.state), ACTIVITY_UNWATCHED);
+    }
+    watchdog_stop(&w);
+}
+
+/* The watchdog rests only after a second in which no thread went on. */
+Test(watchdog, a_thread_that_goes_on_at_times_is_watched)
+{
+    char why[ERROR_TEXT_MAX];
+
+    cr_assert_eq(watchdog_start(&w, why), 0);
+    for (unsigned i = 0; i < 10; i++) {
+        activity_wake(&device, clock_ns());
+        activity_rest(&device);
+        usleep(300000);
+        cr_assert_neq(atomic_load(&w.watch.state), ACTIVITY_UNWATCHED);
+    }
+    watchdog_stop(&w);
+}
+
+/* It also ends the daemon in time if it rested before. */
+Test(watchdog, the_end_is_bounded_after_a_rest)
+{
+    char why[ERROR_TEXT_MAX];
+    int status = 0;
+
+    pid_t child = fork();
+    if (child == 0) {
+        if (watchdog_start(&w, why) != 0 || !becomes(true))
+            _exit(99);
+        watchdog_end_within(&w, 1);
+        sleep(30);
+        _exit(98);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status));
+    cr_expect_eq(WEXITSTATUS(status), 1);
+}
+
 /* An orderly end within the time. */
 Test(watchdog, it_stops_itself)
 {
