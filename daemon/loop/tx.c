@@ -95,9 +95,9 @@ static void send_damaged(struct device *d, const struct tx_batch *b, unsigned i,
 
 /* --- without faults ---------------------------------------------------------------------------- */
 
-static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted *s)
+static void sort_plain(struct device *d, const struct tx_batch *b, unsigned from, struct sorted *s)
 {
-    unsigned i = 0, refused = next_refused(d, b, 0);
+    unsigned i = from, refused = next_refused(d, b, from);
 
     while (i < b->n) {
         if (i == refused) {
@@ -304,45 +304,64 @@ static bool travels_on(struct device *d, struct delay_queue_entry *e)
     return true;
 }
 
-/* Takes the verdict of each packet and follows it. Packets without a fault still leave together by GSO. A packet with a
- * fault ends the run. */
-static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorted *s, uint64_t now)
+/* Sends the packets first … end - 1, without those that are apart. */
+static void send_runs(struct device *d, const struct tx_batch *b, unsigned first, unsigned end)
 {
-    unsigned first = 0, n = 0; /* the run of packets without a fault */
+    while (first < end) {
+        if (b->pkt[first].apart) {
+            first++;
+            continue;
+        }
+        unsigned span = tx_run_length(b, first, end), n = span;
 
-    for (unsigned i = 0; i <= b->n; i++) {
+        while (b->pkt[first + n - 1].apart)
+            n--;
+        send_out(d, b, first, n, false, 0);
+        first += span;
+    }
+}
+
+/* Does the packet need nothing but to be sent to the network? */
+static bool is_plain(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v)
+{
+    return v->action == FAULT_PASS && !v->ce && !device_keeps_inside(d, b->pkt[i].av->dgid) &&
+           !comes_back(d, &b->pkt[i]) && !is_refused(d, b, &b->pkt[i]);
+}
+
+/* Takes the verdict of each packet from `from` on and follows it. Packets without a fault still leave together by GSO,
+ * without those between them that are late or lost: faults of the network must not cost the sender system calls. They
+ * also leave with those before `from`, which take_delayed has left. Another packet ends the run. In a capture all packets
+ * stay in their order. */
+static void sort_faulty(struct device *d, struct tx_batch *b, unsigned from, struct sorted *s, uint64_t now)
+{
+    unsigned first = 0; /* of the packets that were not sent yet */
+
+    for (unsigned i = from; i < b->n; i++) {
         struct fault_verdict v = {.action = FAULT_PASS};
         struct netem_trip trip = {.hops = 0};
         struct pm_decision made = {.strike = PM_STRIKE_NONE};
 
-        if (i < b->n)
-            decide(d, b, i, now, &v, &made);
-        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce && !d->netem &&
-            !device_keeps_inside(d, b->pkt[i].av->dgid) && !comes_back(d, &b->pkt[i]) &&
-            !is_refused(d, b, &b->pkt[i])) {
-            first = n++ ? first : i;
+        decide(d, b, i, now, &v, &made);
+        if (v.delay_ns == 0 && !d->netem && is_plain(d, b, i, &v))
             continue;
+        bool late = waits(d, b, i, &v, &trip);
+        if (capture_on(d) || !(late || v.action == FAULT_DROP)) {
+            send_runs(d, b, first, i);
+            first = i + 1;
         }
-        while (n) {
-            unsigned span = tx_run_length(b, first, first + n);
-
-            send_out(d, b, first, span, false, 0);
-            first += span;
-            n -= span;
-        }
-        if (i == b->n)
-            break;
-        if (waits(d, b, i, &v, &trip)) {
+        if (late) {
             hold(d, b, i, &v, &trip, &made, now);
         } else {
             record(d, &made, v.ce, false);
             apply(d, b, i, &v, s);
         }
+        b->pkt[i].apart = true;
     }
+    send_runs(d, b, first, b->n);
 }
 
-/* Adds packets whose delay is over to the batch, and sends them according to their verdicts. avs: memory for their
- * addresses. */
+/* Adds packets whose delay is over to the batch. Leaves those to the caller that need nothing but to be sent, and sends
+ * the others according to their verdicts. They are `apart` then. avs: memory for the addresses. */
 static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s, struct av *avs, uint64_t now)
 {
     struct delay_queue_entry *e;
@@ -360,7 +379,10 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
         p->off = (uint32_t)b->used;
         b->used += p->len;
         b->n++;
-        apply(d, b, b->n - 1, &e->verdict, s);
+        if (capture_on(d) || !is_plain(d, b, b->n - 1, &e->verdict)) {
+            apply(d, b, b->n - 1, &e->verdict, s);
+            p->apart = true;
+        }
         free(e);
     }
 }
@@ -413,18 +435,20 @@ unsigned device_tx(struct device *d, uint64_t now)
     b->n = b->acks = 0;
     b->used = 0;
     s.n = 0;
+    b->gso = run_limits(d, now);
+    b->last.len = 0; /* the engine's packets join the delayed ones only in tx_run_length */
     if (delay_queue_deadline(&d->delay_queue) <= now)
         take_delayed(d, b, &s, avs, now);
-    if (b->n == 0) {
-        if (engine_tx(d->engine, b, now) == 0)
-            return 0;
-        if (capture_on(d))
-            capture_made(d, b);
-        b->gso = run_limits(d, now);
-        if (delays_packets(d))
-            sort_faulty(d, b, &s, now);
-        else
-            sort_plain(d, b, &s);
+    unsigned delayed = b->n;
+    if (engine_tx(d->engine, b, now) == 0 && delayed == 0)
+        return 0;
+    if (capture_on(d))
+        capture_made(d, b, delayed);
+    if (delays_packets(d)) {
+        sort_faulty(d, b, delayed, &s, now);
+    } else {
+        send_runs(d, b, 0, delayed);
+        sort_plain(d, b, delayed, &s);
     }
     udp_flush(&d->udp); /* if the socket is full, the next call sends the rest */
     fault_watch_daemon(d);

@@ -235,13 +235,13 @@ static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, s
     name_owner(d, r);
 }
 
-void capture_made(struct device *d, const struct tx_batch *b)
+void capture_made(struct device *d, const struct tx_batch *b, unsigned from)
 {
     bool before = false;
 
     for (const struct capture *c = d->captures; c; c = c->next)
         before |= (c->filter.flags & PM_CAPTURE_BEFORE) != 0;
-    for (unsigned i = 0; before && i < b->n; i++) {
+    for (unsigned i = from; before && i < b->n; i++) {
         const struct tx_pkt *pkt = &b->pkt[i];
         uint32_t direction = PM_CAPTURE_OUT | (device_keeps_inside(d, pkt->av->dgid) ? PM_CAPTURE_IN : 0);
         struct pm_capture_record r;

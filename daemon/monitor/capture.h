@@ -54,7 +54,7 @@ static inline bool capture_on(const struct device *d)
 
 /* The data path calls the following functions only if capture_on. capture_made records a batch as the engine made it,
  * before faults and ICRCs. faults: PM_RECORD_LOST and others of enum pm_record_flags. */
-void capture_made(struct device *d, const struct tx_batch *b);
+void capture_made(struct device *d, const struct tx_batch *b, unsigned from);
 /* Records a message of n packets that goes to the socket, with ICRCs and faults. The packets are adjacent, the first at
  * `data`. */
 void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const uint8_t *data, bool ce,

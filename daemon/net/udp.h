@@ -20,17 +20,20 @@
 #include "daemon/net/peer_cache.h"
 
 #define UDP_TX_MSGS (2 * TX_BATCH_PKTS) /* room for a batch whose packets all go alone and twice */
+#define UDP_TX_IOVS UDP_TX_MSGS /* each has one packet or more */
 #define UDP_RX_MSGS 16 /* datagrams per receive call */
 #define UDP_RX_BYTES 65536 /* the longest datagram */
 
 struct udp_tx {
     unsigned n; /* messages added */
     unsigned sent; /* the first `sent` of them were sent */
+    unsigned iovs; /* used by all messages */
     struct mmsghdr msg[UDP_TX_MSGS];
-    struct iovec iov[UDP_TX_MSGS];
+    struct iovec iov[UDP_TX_IOVS];
     union addr to[UDP_TX_MSGS];
     struct udp_tx_info {
         struct udp_socket *socket; /* that sends the message */
+        uint32_t bytes;
         uint16_t segments;
         uint16_t segment_len; /* of all segments but the last */
         bool multicast;
@@ -125,8 +128,9 @@ uint64_t udp_window_bytes(const struct udp *u);
 /* Traffic class of a packet, without the two ECN bits. cnp_dscp: as in struct udp. */
 uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp);
 /* Appends one message and fills in the ICRCs of its packets. The message consists of the packets pkt[0 … n) of buf,
- * which tx_run_length found (without GSO, n is 1). ce: the packets are marked as a congested router would mark them. buf
- * must not change until the message was sent. Returns the address of the message in buf. NULL: the packets were dropped
+ * which tx_run_length found (without GSO, n is 1), without those that are `apart`; the first one is not. ce: the packets
+ * are marked as a congested router would mark them. buf must not change until the message was sent. Returns the address
+ * of the first packet in buf. NULL: the packets were dropped
  * and counted, because their source can't reach the destination's address, or because the entry of the GID table is
  * empty. */
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce);

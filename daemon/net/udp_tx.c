@@ -75,11 +75,22 @@ static void fill_icrc(const struct icrc_ctx *ctx, unsigned ip_id, uint8_t *p, si
     bth_set_icrc_id(p, ip_id);
 }
 
-/* The IP ID of a packet is its index within its send; see udp.c about PMTUDISC_PROBE. */
-static void fill_icrcs(const struct icrc_ctx *ctx, uint8_t *buf, const struct tx_pkt *pkt, unsigned n)
+/* Collects the packets of a message that are not apart, in a piece for each gap. Fills in their ICRCs. The IP ID of a
+ * packet is its index within its send; see udp.c about PMTUDISC_PROBE. */
+static void gather(struct udp_tx *tx, const struct icrc_ctx *ctx, struct udp_tx_info *info, uint8_t *buf,
+                   const struct tx_pkt *pkt, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++)
-        fill_icrc(ctx, i, buf + pkt[i].off, pkt[i].len);
+    for (unsigned i = 0; i < n; i++) {
+        uint8_t *p = buf + pkt[i].off;
+
+        if (pkt[i].apart)
+            continue;
+        if (i == 0 || pkt[i - 1].apart)
+            tx->iov[tx->iovs++] = (struct iovec){p, 0};
+        fill_icrc(ctx, info->segments++, p, pkt[i].len);
+        tx->iov[tx->iovs - 1].iov_len += pkt[i].len;
+        info->bytes += pkt[i].len;
+    }
 }
 
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce)
@@ -93,34 +104,34 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
         return NULL;
     }
     s->sent = true;
-    fill_icrcs(&peer->icrc, buf, pkt, n);
-    unsigned at = tx->n++;
-    size_t bytes = pkt[n - 1].off + pkt[n - 1].len - pkt[0].off;
+    unsigned at = tx->n++, iov = tx->iovs;
+    struct udp_tx_info *info = &tx->info[at];
+    *info = (struct udp_tx_info){.socket = s, .segment_len = (uint16_t)pkt[0].len, .multicast = peer->multicast};
+    gather(tx, &peer->icrc, info, buf, pkt, n);
     tx->to[at] = peer->addr;
     if (peer->addr.sa.sa_family == AF_INET6) /* 0: the kernel chooses one */
         tx->to[at].v6.sin6_flowinfo = htonl(pkt[0].av->flow_label & UDP_FLOW_LABEL);
-    tx->iov[at] = (struct iovec){buf + pkt[0].off, bytes};
-    tx->info[at] = (struct udp_tx_info){s, (uint16_t)n, (uint16_t)pkt[0].len, peer->multicast};
     struct msghdr *m = &tx->msg[at].msg_hdr;
     m->msg_name = &tx->to[at];
     m->msg_namelen = peer->addr_len;
-    m->msg_iov = &tx->iov[at];
-    m->msg_iovlen = 1;
-    m->msg_controllen = put_control(u, peer, tx->ctl[at].buf, pkt, n > 1 ? (uint16_t)pkt[0].len : 0, ce);
+    m->msg_iov = &tx->iov[iov];
+    m->msg_iovlen = tx->iovs - iov;
+    m->msg_controllen = put_control(u, peer, tx->ctl[at].buf, pkt, info->segments > 1 ? info->segment_len : 0, ce);
     m->msg_control = m->msg_controllen ? tx->ctl[at].buf : NULL;
-    return tx->iov[at].iov_base;
+    return m->msg_iov->iov_base;
 }
 
 void udp_truncate(struct udp *u, size_t len)
 {
-    u->tx.iov[u->tx.n - 1].iov_len = len;
+    u->tx.iov[u->tx.iovs - 1].iov_len = len;
+    u->tx.info[u->tx.n - 1].bytes = (uint32_t)len;
 }
 
 static void count_sent(struct udp *u, unsigned first, unsigned n)
 {
     for (unsigned i = first; i < first + n; i++) {
         u->counters->tx_packets += u->tx.info[i].segments;
-        u->counters->tx_bytes += u->tx.iov[i].iov_len;
+        u->counters->tx_bytes += u->tx.info[i].bytes;
         u->counters->tx_gso_sends += u->tx.info[i].segments > 1;
         u->counters->tx_multicast += u->tx.info[i].multicast ? u->tx.info[i].segments : 0;
     }
@@ -156,37 +167,45 @@ static void count_dropped(struct udp *u, unsigned packets, const union addr *to,
     log_warn("can't send to %s: %s", addr_text(to, text), strerror(err));
 }
 
-/* The kernel or the interface refused GSO. Sends the packets of the message one by one. Each has IP ID 0 then, and so
- * needs a new ICRC. */
-static void send_singly(struct udp *u, unsigned at)
+/* Sends the packets of one piece of a message one by one. */
+static void send_piece(struct udp *u, unsigned at, const struct peer_addr *peer, const struct iovec *piece)
 {
-    struct udp_tx *tx = &u->tx;
-    struct udp_socket *s = tx->info[at].socket;
-    uint8_t gid[16];
-    uint8_t *p = tx->iov[at].iov_base;
-    size_t left = tx->iov[at].iov_len;
+    const struct udp_tx_info *info = &u->tx.info[at];
+    uint8_t *p = piece->iov_base;
+    size_t left = piece->iov_len;
 
-    if (!u->gso_refused)
-        log_write(LOG_AREA, LOG_LEVEL_WARN,
-                  "this kernel or interface refuses UDP GSO: packets leave one by one from now on");
-    u->gso_refused = true;
-    addr_to_gid(&tx->to[at], gid);
-    struct peer_addr *peer = peers_by_gid(&s->tx_peers, gid);
-    while (left && peer) {
-        size_t len = left < tx->info[at].segment_len ? left : tx->info[at].segment_len;
+    while (left) {
+        size_t len = left < info->segment_len ? left : info->segment_len;
 
         fill_icrc(&peer->icrc, 0, p, len);
-        if (sendto(s->fd, p, len, MSG_DONTWAIT, &tx->to[at].sa, addr_len(&tx->to[at])) < 0) {
-            count_dropped(u, 1, &tx->to[at], errno);
+        if (sendto(info->socket->fd, p, len, MSG_DONTWAIT, &u->tx.to[at].sa, addr_len(&u->tx.to[at])) < 0) {
+            count_dropped(u, 1, &u->tx.to[at], errno);
         } else {
             u->counters->tx_packets++;
-            u->counters->tx_multicast += tx->info[at].multicast;
+            u->counters->tx_multicast += info->multicast;
             u->counters->tx_datagrams++;
             u->counters->tx_bytes += len;
         }
         p += len;
         left -= len;
     }
+}
+
+/* The kernel or the interface refused GSO. Sends the packets of the message one by one. Each has IP ID 0 then, and so
+ * needs a new ICRC. */
+static void send_singly(struct udp *u, unsigned at)
+{
+    const struct msghdr *m = &u->tx.msg[at].msg_hdr;
+    uint8_t gid[16];
+
+    if (!u->gso_refused)
+        log_write(LOG_AREA, LOG_LEVEL_WARN,
+                  "this kernel or interface refuses UDP GSO: packets leave one by one from now on");
+    u->gso_refused = true;
+    addr_to_gid(&u->tx.to[at], gid);
+    struct peer_addr *peer = peers_by_gid(&u->tx.info[at].socket->tx_peers, gid);
+    for (size_t i = 0; i < m->msg_iovlen && peer; i++)
+        send_piece(u, at, peer, &m->msg_iov[i]);
 }
 
 /* The kernel refuses flow labels (EINVAL) while some socket of the host has one for itself alone. False: the message has
@@ -252,6 +271,6 @@ int udp_flush(struct udp *u)
             }
         }
     }
-    tx->n = tx->sent = 0;
+    tx->n = tx->sent = tx->iovs = 0;
     return 0;
 }

@@ -22,6 +22,7 @@ struct tx_pkt {
     bool has_wr; /* the packet belongs to a send request */
     bool cnp; /* a CNP. The engine's owner may send it with another traffic class than av's */
     bool retransmit;
+    bool apart; /* the owner leaves the packet out of its run; it sends the packet later, or never */
 };
 /* Limits of one GSO send: packets of one length, the last of which may be shorter. */
 struct gso_run {
@@ -61,7 +62,8 @@ enum tx_result {
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
                          uint32_t payload_len, uint8_t **payload);
 /* How many packets one GSO send can carry, beginning with pkt[first] and ending before pkt[end]: at least 1. They are
- * adjacent in memory, go to one destination, and have equal length. Only the last one may be shorter. */
+ * adjacent in memory, go to one destination, and have equal length. Only the last one may be shorter. Packets that are
+ * `apart` count, too. */
 uint32_t tx_run_length(const struct tx_batch *b, uint32_t first, uint32_t end);
 /* Sets the batch back to an earlier state: n packets in so many bytes. */
 void tx_take_back(struct tx_batch *b, uint32_t n, size_t used);

@@ -86,3 +86,67 @@ Test(icrc_ids, packets_of_one_send_and_single_ones)
     check_sent(7, 1);
     cr_expect_eq(counters.tx_gso_sends, 2, "the loopback interface takes GSO");
 }
+
+/* Packets that are left out of a send have no ID. */
+Test(icrc_ids, a_send_with_gaps)
+{
+    struct tx_pkt pkt[8];
+    struct pollfd p = {to->first.fd, POLLIN, 0};
+    struct udp_datagram dg;
+
+    for (unsigned i = 0; i < 8; i++) {
+        pkt[i] = (struct tx_pkt){.av = &av, .off = i * LEN, .len = LEN, .apart = i == 2 || i == 5 || i == 6};
+        memset(buf + i * LEN, (int)i, LEN);
+    }
+    cr_assert_eq(udp_add(from, buf, pkt, 8, false), buf);
+    cr_assert_eq(udp_flush(from), 0);
+    cr_assert_eq(poll(&p, 1, 1000), 1);
+    cr_assert_eq(udp_recv(to, to->first.fd), 1);
+    udp_datagram(to, 0, &to->first.rx_peers, &dg);
+    cr_assert_eq(dg.len, 5 * LEN);
+    for (unsigned i = 0; i < 5; i++) {
+        static const uint8_t sent[] = {0, 1, 3, 4, 7};
+        uint16_t id;
+
+        cr_expect_eq(dg.data[i * LEN + LEN / 2], sent[i]);
+        cr_assert(icrc_check_any_id(&dg.peer->icrc, 0, dg.data + i * LEN, LEN, &id));
+        cr_expect_eq(id, i);
+    }
+    cr_expect_eq(counters.tx_gso_sends, 1);
+    cr_expect_eq(counters.tx_packets, 5);
+    cr_expect_eq(counters.tx_bytes, 5 * LEN);
+}
+
+/* The kernel refuses a send of so many packets. They leave one by one, without those that are left out. */
+Test(icrc_ids, a_send_with_gaps_that_is_refused)
+{
+    enum { MANY = 200, GAP = 50 };
+    struct tx_pkt pkt[MANY];
+    uint8_t *many = malloc(MANY * LEN);
+    unsigned arrived = 0;
+
+    memset(many, 0x11, MANY * LEN);
+    for (unsigned i = 0; i < MANY; i++)
+        pkt[i] = (struct tx_pkt){.av = &av, .off = i * LEN, .len = LEN, .apart = i == GAP};
+    cr_assert_not_null(udp_add(from, many, pkt, MANY, false));
+    cr_assert_eq(udp_flush(from), 0);
+    cr_expect(from->gso_refused);
+    cr_expect_eq(counters.tx_packets, MANY - 1);
+    cr_expect_eq(counters.tx_datagrams, MANY - 1);
+    for (struct pollfd p = {to->first.fd, POLLIN, 0}; poll(&p, 1, 100) == 1;) {
+        int n = udp_recv(to, to->first.fd);
+
+        for (int k = 0; k < n; k++) {
+            struct udp_datagram dg;
+            uint16_t id;
+
+            udp_datagram(to, (unsigned)k, &to->first.rx_peers, &dg);
+            for (size_t off = 0; off < dg.len; off += LEN, arrived++) {
+                cr_assert(icrc_check_any_id(&dg.peer->icrc, 0, dg.data + off, LEN, &id));
+                cr_expect_eq(id, 0);
+            }
+        }
+    }
+    cr_expect_eq(arrived, MANY - 1);
+    free(many);
+}
