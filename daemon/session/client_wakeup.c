@@ -23,7 +23,10 @@ static void wake(struct session *s)
     struct pm_session_page *page = s->page;
 
     s->wait_end = 0;
-    if (atomic_load(&page->waiting) == 0 || atomic_exchange(&page->waiting, 0) == 0)
+    if (atomic_load(&page->waiting) == 0)
+        return;
+    atomic_store_explicit(&page->woken_at, clock_ns(), memory_order_relaxed);
+    if (atomic_exchange(&page->waiting, 0) == 0)
         return;
     s->device->io.wakes++;
     syscall(SYS_futex, &page->published, FUTEX_WAKE, WAKES_MAX, NULL, NULL, 0);

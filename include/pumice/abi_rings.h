@@ -70,6 +70,8 @@ struct pm_session_page {
     _Atomic uint32_t many;
     /* µs or PM_WAITS_FOR_NEWS, written by the client; the daemon sets it to 0 */
     _Alignas(64) _Atomic uint32_t waiting;
+    /* Written by the daemon: when it last woke the threads that wait, ns of CLOCK_MONOTONIC. Earlier daemons leave 0. */
+    _Atomic uint64_t woken_at;
     _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];
     _Alignas(64) _Atomic uint64_t bits[PM_DOORBELLS / 64];
     /* Completion counter n is comp_cntr[n - 1]. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Decides when a thread that polls should wait with a short time slice (system/time_slice.h): while other programs
- * compute on its processor. Slow yields and late wakeups show that. The functions get times. They make no system call.
+ * compute on its processor. Slow yields and late wakeups show that; the daemon writes down when it wakes a thread. The
+ * functions get times. They make no system call.
  *
  * A wait with a short slice is soon over, so it does not show whether the other programs still compute. Therefore the
  * time with short slices ends after 20 ms. If a yield is slow again soon after, another such time begins, which is twice

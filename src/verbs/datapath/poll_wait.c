@@ -36,6 +36,14 @@ static long involuntary_switches(void)
 
 /* --- actions ---------------------------------------------------------------------------------- */
 
+/* A wait that began at before, and should have ended at due at the latest, ended at after. If the daemon woke the thread
+ * meanwhile, the wait should have ended then. The daemon's clock may be of another time namespace. */
+static void note_wait(const struct vb_context *c, uint64_t before, uint64_t due, uint64_t after)
+{
+    uint64_t woken = atomic_load_explicit(&c->page->woken_at, memory_order_relaxed);
+    vb_poll_brief_waited(&vb_poll_self.brief, woken > before && woken < due ? woken : due, after);
+}
+
 /* Waits until the daemon wakes this thread: with a completion, or after as many us as the thread asked for. The timer
  * of the futex ends the wait only if the daemon dies. A short timer of the client would cost more than the wait itself
  * in a virtual machine. */
@@ -46,7 +54,7 @@ static uint64_t wait_for_daemon(struct vb_context *c, uint64_t before)
     if (!atomic_load(&c->page->sleeping)) /* a daemon that sleeps by now does not look at `waiting` */
         futex_wait(c->page, VB_POLL_DEATH_NS);
     uint64_t after = vb_clock(CLOCK_MONOTONIC);
-    vb_poll_brief_waited(&vb_poll_self.brief, before + us * UINT64_C(1000), after);
+    note_wait(c, before, before + us * UINT64_C(1000), after);
     return after;
 }
 
@@ -64,6 +72,7 @@ static uint64_t sleep_until_news(struct vb_context *c, uint64_t before)
     atomic_compare_exchange_strong(&c->page->waiting, &nobody, PM_WAITS_FOR_NEWS);
     futex_wait(c->page, limit);
     uint64_t after = vb_clock(CLOCK_MONOTONIC);
+    note_wait(c, before, before + limit, after);
     vb_poll_napped(&vb_poll_self.nap, &c->crowd, limit, before, after, has_news(c));
     return after;
 }
