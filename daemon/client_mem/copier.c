@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -69,6 +70,7 @@ void *copier_alloc(struct copier *c, size_t size)
 
 bool copier_may_last(struct copier *c, const char *waits_in)
 {
+    snprintf(c->waits_in, sizeof(c->waits_in), "%s", waits_in);
     bool userfault = strncmp(waits_in, USERFAULTFD_WAIT, strlen(USERFAULTFD_WAIT)) == 0;
 
     c->now.served =

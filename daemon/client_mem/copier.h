@@ -38,6 +38,8 @@ enum copier_loss {
     COPIER_LOST_CALL, /* a call of copier_call */
 };
 
+#define COPIER_FUNCTION_MAX 48u /* bytes of its name that are kept, with the 0 */
+
 struct copier {
     struct takeover *thread; /* makes the calls; NULL: the calling thread makes them, without a limit */
     uint8_t *buffers; /* NULL: none; then `thread` is NULL, too */
@@ -46,6 +48,8 @@ struct copier {
     uint8_t *detour; /* in the buffers */
     uint32_t lost; /* copies that were lost so far */
     enum copier_loss latest_loss;
+    /* The function of the kernel in which the latest slow call slept. "": not known. */
+    char waits_in[COPIER_FUNCTION_MAX];
     /* The copy under way, for copier_may_last. remote NULL: another call. */
     struct {
         int maps_fd;

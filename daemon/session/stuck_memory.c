@@ -2,6 +2,7 @@
 #define LOG_AREA LOG_SESSION
 #include "daemon/session/stuck_memory.h"
 
+#include <string.h>
 #include <sys/socket.h>
 
 #include "daemon/base/clock.h"
@@ -9,9 +10,12 @@
 #include "daemon/session/session.h"
 #include "daemon/threads/takeover.h"
 
-static const char *cause(enum copier_loss loss)
+/* The function in which the kernel waits for the lock of a process's mappings begins so. */
+#define LOCK_WAIT "rwsem_down_read"
+
+static const char *cause(const struct copier *c)
 {
-    switch (loss) {
+    switch (c->latest_loss) {
     case COPIER_LOST_SERVED_COPY:
         return "A file system in user space or of the network (FUSE, NFS), or a userfaultfd, provides the memory";
     case COPIER_LOST_CALL:
@@ -19,6 +23,8 @@ static const char *cause(enum copier_loss loss)
     case COPIER_LOST_COPY:
         break;
     }
+    if (strncmp(c->waits_in, LOCK_WAIT, strlen(LOCK_WAIT)) == 0)
+        return "A thread of the program held the lock of its mappings for so long, as on a very busy machine";
     return "Swapped memory and a slow disk can do that";
 }
 
@@ -32,9 +38,11 @@ void stuck_memory_strike(struct device *d, const struct ucred *cred, const char 
     unsigned limit = memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now);
     if (d->copier.latest_loss == COPIER_LOST_SERVED_COPY)
         limit = limit < TAKEOVER_DOUBT_MS ? limit : TAKEOVER_DOUBT_MS;
-    log_warn("%s, pid %d, uid %u: its memory did not answer within %u ms, so its session on %s ends. %s; see "
-             "memory-timeout in pumiced(8)",
-             comm, (int)cred->pid, cred->uid, limit, d->name, cause(d->copier.latest_loss));
+    log_warn(
+        "%s, pid %d, uid %u: its memory did not answer within %u ms (the kernel waited in %s), so its session on %s "
+        "ends. %s; see memory-timeout in pumiced(8)",
+        comm, (int)cred->pid, cred->uid, limit, d->copier.waits_in[0] ? d->copier.waits_in : "an unknown function",
+        d->name, cause(&d->copier));
     memory_strikes_add(&d->memory_strikes, cred->uid, now);
     TAILQ_FOREACH (s, &d->sessions, link) {
         if (s->cred.uid == cred->uid)

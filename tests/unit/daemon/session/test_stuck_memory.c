@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the log says about a session that ends because its memory did not answer. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/client_mem/copier.h"
+#include "daemon/session/stuck_memory.h"
+#include "tests/unit/daemon/daemon_fixture.h"
+
+static struct fixture f;
+
+static void begin(void)
+{
+    cr_assert(fixture_start(&f));
+}
+
+static void end(void)
+{
+    fixture_end(&f);
+}
+
+TestSuite(stuck_memory, .init = begin, .fini = end, .timeout = 30);
+
+/* The line about a call that slept in this function of the kernel. */
+static const char *line(enum copier_loss loss, const char *waits_in)
+{
+    static char text[1024];
+    char path[] = "/tmp/test_stuck_memory.XXXXXX";
+    struct ucred cred = {.pid = 4711, .uid = 12345};
+    int fd = mkstemp(path), err = dup(STDERR_FILENO);
+
+    cr_assert(fd >= 0 && err >= 0);
+    unlink(path);
+    dup2(fd, STDERR_FILENO);
+    copier_may_last(&f.device->copier, waits_in);
+    f.device->copier.latest_loss = loss;
+    stuck_memory_strike(f.device, &cred, "perf");
+    dup2(err, STDERR_FILENO);
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    close(fd);
+    close(err);
+    return text;
+}
+
+Test(stuck_memory, the_log_says_where_the_kernel_waited)
+{
+    const char *text = line(COPIER_LOST_COPY, "folio_wait_bit_common");
+
+    cr_expect_not_null(strstr(text, "perf, pid 4711, uid 12345: its memory did not answer within"), "%s", text);
+    cr_expect_not_null(strstr(text, "(the kernel waited in folio_wait_bit_common)"), "%s", text);
+    cr_expect_not_null(strstr(text, "a slow disk"), "%s", text);
+}
+
+Test(stuck_memory, the_lock_of_the_mappings)
+{
+    const char *text = line(COPIER_LOST_COPY, "rwsem_down_read_slowpath");
+
+    cr_expect_not_null(strstr(text, "held the lock of its mappings"), "%s", text);
+    text = line(COPIER_LOST_CALL, "rwsem_down_read_slowpath");
+    cr_expect_not_null(strstr(text, "reads its events into that memory"), "%s", text);
+}
+
+Test(stuck_memory, a_kernel_that_does_not_tell)
+{
+    const char *text = line(COPIER_LOST_COPY, "");
+
+    cr_expect_not_null(strstr(text, "(the kernel waited in an unknown function)"), "%s", text);
+}
