@@ -435,7 +435,6 @@ unsigned device_tx(struct device *d, uint64_t now)
     b->n = b->acks = 0;
     b->used = 0;
     s.n = 0;
-    b->gso = run_limits(d, now);
     b->last.len = 0; /* the engine's packets join the delayed ones only in tx_run_length */
     if (delay_queue_deadline(&d->delay_queue) <= now)
         take_delayed(d, b, &s, avs, now);
@@ -444,6 +443,8 @@ unsigned device_tx(struct device *d, uint64_t now)
         return 0;
     if (capture_on(d))
         capture_made(d, b, delayed);
+    /* Not in empty passes: the first packets after a pause must be preceded by a new look for sniffers. */
+    b->gso = run_limits(d, now);
     if (delays_packets(d)) {
         sort_faulty(d, b, delayed, &s, now);
     } else {

@@ -181,3 +181,16 @@ Test(tx_runs, a_late_packet_that_is_doubled)
     cr_expect_eq(sends(now + NS_PER_MS), 2);
     cr_expect_str_eq(arrived(), "1 1");
 }
+
+/* A sniffer that was opened in a pause sees single packets. */
+Test(tx_runs, empty_passes_do_not_look_for_sniffers)
+{
+    uint64_t now = clock_ns() + 10 * NS_PER_S, before = f.device->udp.gso_checked;
+
+    cr_assert_eq(f.device->udp.gso_mode, GSO_AUTO);
+    cr_expect_eq(sends(now), 0);
+    cr_expect_eq(f.device->udp.gso_checked, before);
+    queue(0, 1);
+    cr_expect_eq(sends(now), 1);
+    cr_expect_eq(f.device->udp.gso_checked, now);
+}
