@@ -10,8 +10,18 @@
 #include "daemon/session/session.h"
 #include "daemon/threads/takeover.h"
 
-/* The function in which the kernel waits for the lock of a process's mappings begins so. */
-#define LOCK_WAIT "rwsem_down_read"
+/* Did the kernel wait for the lock of the process's mappings? Most kernels do not name the function of the lock, but the
+ * one that calls it. A copy that waits for a page would be in another function. */
+static bool waited_for_lock(const char *function)
+{
+    static const char *const those[] = {"process_vm_rw_core", "__access_remote_vm", "access_remote_vm",
+                                        "rwsem_down_read"};
+
+    for (size_t i = 0; i < sizeof(those) / sizeof(those[0]); i++)
+        if (strncmp(function, those[i], strlen(those[i])) == 0)
+            return true;
+    return false;
+}
 
 static const char *cause(const struct copier *c)
 {
@@ -23,8 +33,8 @@ static const char *cause(const struct copier *c)
     case COPIER_LOST_COPY:
         break;
     }
-    if (strncmp(c->waits_in, LOCK_WAIT, strlen(LOCK_WAIT)) == 0)
-        return "A thread of the program held the lock of its mappings for so long, as on a very busy machine";
+    if (waited_for_lock(c->waits_in))
+        return "The lock of its mappings was held for so long. On busy processors, the kernel's khugepaged does that";
     return "Swapped memory and a slow disk can do that";
 }
 
