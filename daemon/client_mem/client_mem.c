@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "daemon/base/user.h"
 #include "daemon/threads/fd_closer.h"
 
 /* --- copying ----------------------------------------------------------------------------------- */
@@ -21,6 +22,11 @@ static bool is_unmapped(int err)
     return err == EFAULT || err == EIO; /* of process_vm, of /proc/PID/mem */
 }
 
+/* The lock of a program's mappings may be held by a thread that has no processor, such as khugepaged. Users who administer
+ * the daemon wait for that: they could stop the daemon anyway. Programs of others lose their session after the usual
+ * limit. */
+#define LOCK_LIMIT_MS 60000u
+
 static struct copier_target target(const struct client_mem *s)
 {
     return (struct copier_target){
@@ -28,6 +34,7 @@ static struct copier_target target(const struct client_mem *s)
         .pid = s->pid,
         .maps_fd = s->fds.maps,
         .limit_ms = s->limit_ms,
+        .lock_limit_ms = user_of(s->owner).administers ? LOCK_LIMIT_MS : 0,
     };
 }
 

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/client_mem/served_memory.h"
 #include "daemon/threads/takeover.h"
 
@@ -76,6 +77,22 @@ bool copier_may_last(struct copier *c, const char *waits_in)
     c->now.served =
         c->now.remote && (userfault || c->now.maps_fd < 0 || memory_is_served(c->now.maps_fd, c->now.remote, c->now.n));
     return !c->now.served;
+}
+
+bool copier_waits_for_lock(const char *function)
+{
+    static const char *const those[] = {"process_vm_rw_core", "__access_remote_vm", "access_remote_vm",
+                                        "rwsem_down_read"};
+
+    for (size_t i = 0; i < sizeof(those) / sizeof(those[0]); i++)
+        if (strncmp(function, those[i], strlen(those[i])) == 0)
+            return true;
+    return false;
+}
+
+bool copier_may_go_on(const struct copier *c, const char *waits_in, uint64_t slept_ns)
+{
+    return c->now.remote && copier_waits_for_lock(waits_in) && slept_ns < c->now.lock_limit_ms * NS_PER_MS;
 }
 
 bool copier_prepare(struct copier *c)
@@ -249,6 +266,7 @@ static int64_t copy_lists(struct copier *c, const struct copier_target *to, bool
         c->now.maps_fd = to->maps_fd;
         c->now.remote = remote;
         c->now.n = nremote;
+        c->now.lock_limit_ms = to->lock_limit_ms;
         c->now.served = false;
     }
     return to->fd >= 0 ? proc_mem(c, to, write, local, nlocal, remote, nremote)

@@ -30,6 +30,7 @@ struct copier_target {
     int pid;
     int maps_fd; /* of /proc/PID/maps; -1: none */
     unsigned limit_ms; /* how long one system call may last */
+    unsigned lock_limit_ms; /* how long it may last while it waits for the lock of the mappings, if that is longer */
 };
 
 enum copier_loss {
@@ -55,6 +56,7 @@ struct copier {
         int maps_fd;
         const struct iovec *remote;
         unsigned n;
+        unsigned lock_limit_ms;
         bool served; /* the watching thread has found that its pages come from a server */
     } now;
 };
@@ -70,6 +72,11 @@ void *copier_alloc(struct copier *c, size_t size);
 /* For the operations `may_last`, `prepare` and `replaced` of threads/takeover.h. A copy may last until its limit, unless its
  * pages come from a server: of a file system, or of a userfaultfd. */
 bool copier_may_last(struct copier *c, const char *waits_in);
+/* For `may_go_on`: a copy may wait for the lock of the mappings for lock_limit_ms. */
+bool copier_may_go_on(const struct copier *c, const char *waits_in, uint64_t slept_ns);
+/* Does a copy that sleeps in this function of the kernel wait for the lock of the mappings? Most kernels do not name the
+ * function of the lock, but the one that calls it. A copy that waits for a page is in another function. */
+bool copier_waits_for_lock(const char *function);
 bool copier_prepare(struct copier *c);
 void copier_replaced(struct copier *c);
 

@@ -330,6 +330,13 @@ static bool copy_may_last(void *device, const char *waits_in)
     return copier_may_last(&d->copier, waits_in);
 }
 
+static bool copy_may_go_on(void *device, const char *waits_in, uint64_t slept_ns)
+{
+    struct device *d = device;
+
+    return copier_may_go_on(&d->copier, waits_in, slept_ns);
+}
+
 static bool prepare_takeover(void *device)
 {
     struct device *d = device;
@@ -351,6 +358,7 @@ int device_start(struct device *d, int cpu)
         .restrict_rights = restrict_thread,
         .enter = enter_thread,
         .may_last = copy_may_last,
+        .may_go_on = copy_may_go_on,
         .prepare = prepare_takeover,
         .replaced = copy_is_lost,
     };

@@ -10,19 +10,6 @@
 #include "daemon/session/session.h"
 #include "daemon/threads/takeover.h"
 
-/* Did the kernel wait for the lock of the process's mappings? Most kernels do not name the function of the lock, but the
- * one that calls it. A copy that waits for a page would be in another function. */
-static bool waited_for_lock(const char *function)
-{
-    static const char *const those[] = {"process_vm_rw_core", "__access_remote_vm", "access_remote_vm",
-                                        "rwsem_down_read"};
-
-    for (size_t i = 0; i < sizeof(those) / sizeof(those[0]); i++)
-        if (strncmp(function, those[i], strlen(those[i])) == 0)
-            return true;
-    return false;
-}
-
 static const char *cause(const struct copier *c)
 {
     switch (c->latest_loss) {
@@ -33,7 +20,7 @@ static const char *cause(const struct copier *c)
     case COPIER_LOST_COPY:
         break;
     }
-    if (waited_for_lock(c->waits_in))
+    if (copier_waits_for_lock(c->waits_in))
         return "The lock of its mappings was held for so long. On busy processors, the kernel's khugepaged does that";
     return "Swapped memory and a slow disk can do that";
 }

@@ -318,20 +318,36 @@ struct verdict {
     bool may_last;
 };
 
+/* Where does the call sleep? "": the kernel does not tell. */
+static void read_wait(const struct takeover *t, char waits_in[PROC_TEXT])
+{
+    read_proc(atomic_load(&t->wchan_fd), waits_in);
+    if (strcmp(waits_in, "0") == 0)
+        waits_in[0] = 0;
+}
+
+static bool may_go_on(const struct takeover *t, uint64_t slept_ns)
+{
+    char waits_in[PROC_TEXT];
+
+    if (!t->ops->may_go_on)
+        return false;
+    read_wait(t, waits_in);
+    return t->ops->may_go_on(t->arg, waits_in, slept_ns);
+}
+
 /* Has the call slept for too long? */
 static bool is_over_time(const struct takeover *t, uint64_t call, uint64_t slept_ns, struct verdict *v)
 {
-    if (slept_ns >= (uint64_t)atomic_load(&t->limit_ms) * NS_PER_MS)
-        return true;
-    if (slept_ns < TAKEOVER_DOUBT_MS * NS_PER_MS || !t->ops->may_last)
-        return false;
-    if (v->call != call) {
+    if (slept_ns >= TAKEOVER_DOUBT_MS * NS_PER_MS && t->ops->may_last && v->call != call) {
         char waits_in[PROC_TEXT];
 
-        read_proc(atomic_load(&t->wchan_fd), waits_in);
-        *v = (struct verdict){call, t->ops->may_last(t->arg, strcmp(waits_in, "0") ? waits_in : "")};
+        read_wait(t, waits_in);
+        *v = (struct verdict){call, t->ops->may_last(t->arg, waits_in)};
     }
-    return !v->may_last;
+    if (v->call == call && !v->may_last)
+        return true;
+    return slept_ns >= (uint64_t)atomic_load(&t->limit_ms) * NS_PER_MS && !may_go_on(t, slept_ns);
 }
 
 static void *watch(void *arg)

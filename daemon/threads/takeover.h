@@ -40,6 +40,9 @@ struct takeover_ops {
      * limit? On false, its time is over. waits_in: the function of the kernel in which the call sleeps; empty if the
      * kernel does not tell. NULL: each call may. */
     bool (*may_last)(void *arg, const char *waits_in);
+    /* Runs in another thread while a call sleeps beyond its limit, again and again: may it last still? waits_in: as above.
+     * NULL: it may not. */
+    bool (*may_go_on)(void *arg, const char *waits_in, uint64_t slept_ns);
     /* Runs in another thread while a call lasts too long: may the function be continued? On false, it is asked again a
      * little later. */
     bool (*prepare)(void *arg);

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/client_mem/copier.h"
 #include "daemon/threads/takeover.h"
 
@@ -179,4 +180,23 @@ static void much_elsewhere(void *arg)
 Test(copier, memory_outside_of_the_buffers_takes_a_detour)
 {
     run_it(much_elsewhere);
+}
+
+/* A copy that waits for the lock of the mappings has more time than one that waits for a page, if its target has. */
+Test(copier, a_wait_for_the_lock_may_go_on)
+{
+    struct iovec remote = {NULL, 0};
+    struct copier k = {.now = {.remote = &remote, .n = 1, .lock_limit_ms = 100}};
+
+    cr_expect(copier_may_go_on(&k, "process_vm_rw_core.constprop.0", 99 * NS_PER_MS));
+    cr_expect(copier_may_go_on(&k, "__access_remote_vm", 99 * NS_PER_MS));
+    cr_expect_not(copier_may_go_on(&k, "process_vm_rw_core.constprop.0", 100 * NS_PER_MS));
+    cr_expect_not(copier_may_go_on(&k, "folio_wait_bit_common", 99 * NS_PER_MS));
+    cr_expect_not(copier_may_go_on(&k, "handle_userfault", 99 * NS_PER_MS));
+    cr_expect_not(copier_may_go_on(&k, "", 99 * NS_PER_MS));
+    k.now.lock_limit_ms = 0;
+    cr_expect_not(copier_may_go_on(&k, "process_vm_rw_core", 0), "another user's program");
+    k.now.lock_limit_ms = 100;
+    k.now.remote = NULL;
+    cr_expect_not(copier_may_go_on(&k, "process_vm_rw_core", 0), "no copy");
 }

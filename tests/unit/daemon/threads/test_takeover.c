@@ -50,6 +50,14 @@ static bool may_it_last(void *arg, const char *where)
     return may_last;
 }
 
+static _Atomic uint64_t go_on_ns;
+
+static bool may_it_go_on(void *arg, const char *where, uint64_t slept_ns)
+{
+    (void)arg;
+    return (!where[0] || strstr(where, "pipe_read")) && slept_ns < go_on_ns;
+}
+
 static bool prepare(void *arg)
 {
     (void)arg;
@@ -69,6 +77,7 @@ static void run_it(void (*run)(void *))
         .restrict_rights = restrict_rights,
         .enter = enter,
         .may_last = may_it_last,
+        .may_go_on = may_it_go_on,
         .prepare = prepare,
         .replaced = on_replaced,
     };
@@ -229,4 +238,35 @@ static void calls_in_doubt(void *arg)
 Test(takeover, the_owner_may_end_a_call_before_its_limit)
 {
     run_it(calls_in_doubt);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void calls_that_go_on(void *arg)
+{
+    char byte;
+    uint64_t begin = now_ns();
+
+    (void)arg;
+    go_on_ns = 300000000;
+    expect(guarded_read(silent[0], &byte, LIMIT_MS) == -ETIMEDOUT, "it ends");
+    expect(now_ns() - begin >= go_on_ns, "not at its limit");
+    begin = now_ns();
+    may_last = false;
+    go_on_ns = UINT64_MAX;
+    expect(guarded_read(silent[0], &byte, 4 * TAKEOVER_DOUBT_MS) == -ETIMEDOUT, "a call that may not last ends");
+    go_on_ns = 0;
+    may_last = true;
+    expect(guarded_read(silent[0], &byte, 2 * TAKEOVER_DOUBT_MS) == -ETIMEDOUT, "one that may not go on ends");
+}
+
+Test(takeover, the_owner_may_let_a_call_go_on)
+{
+    run_it(calls_that_go_on);
 }
