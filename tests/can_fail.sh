@@ -86,6 +86,10 @@ fault PROFILE_LIMITS verbs/objects test_profile+e810 daemon/profile/profile.c 't
 fault PROFILE_QUEUES verbs/objects test_profile+connectx-6 src/verbs/control/queue_rule.c 'BLOCKS_MAX = 32768' 'BLOCKS_MAX = 65536'
 fault PROFILE_GIDS verbs/objects test_profile+connectx-6 daemon/objects/qp/qp_ring.c 'ud->av.sgid_index = (uint8_t)device_gid_entry(q->device, ud->av.sgid_index);' ''
 fault PROFILE_ATOMICS verbs/objects test_profile+e810 src/verbs/datapath/wr_opcode.c 'absent & PM_ABSENT_ATOMICS ?' 'false ?'
+fault LOCK_GROUP unit/daemon/session test_stuck_memory daemon/device/memory_strikes.h 'shared ? limit_ms :' ''
+fault LOCK_WAIT unit/daemon/client_mem test_copier daemon/client_mem/copier.c 'c->now.remote && copier_waits_for_lock(waits_in) &&' ''
+fault RUN_GAPS unit/daemon/loop test_tx_runs daemon/loop/tx.c 'capture_on(d) || !(late ||' 'true || !(late ||'
+fault LATE_WAKEUP unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c 'woken > before && woken < due ? woken : due' 'due'
 fault WATCH_REST unit/daemon/server test_watchdog daemon/base/activity.c '== ACTIVITY_UNWATCHED)' '== ACTIVITY_WATCHED)'
 
 # --- unkind devices

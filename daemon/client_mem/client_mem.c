@@ -11,7 +11,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "daemon/base/user.h"
 #include "daemon/threads/fd_closer.h"
 
 /* --- copying ----------------------------------------------------------------------------------- */
@@ -22,11 +21,6 @@ static bool is_unmapped(int err)
     return err == EFAULT || err == EIO; /* of process_vm, of /proc/PID/mem */
 }
 
-/* The lock of a program's mappings may be held by a thread that has no processor, such as khugepaged. Users who administer
- * the daemon wait for that: they could stop the daemon anyway. Programs of others lose their session after the usual
- * limit. */
-#define LOCK_LIMIT_MS 60000u
-
 static struct copier_target target(const struct client_mem *s)
 {
     return (struct copier_target){
@@ -34,7 +28,7 @@ static struct copier_target target(const struct client_mem *s)
         .pid = s->pid,
         .maps_fd = s->fds.maps,
         .limit_ms = s->limit_ms,
-        .lock_limit_ms = user_of(s->owner).administers ? LOCK_LIMIT_MS : 0,
+        .lock_limit_ms = s->lock_limit_ms,
     };
 }
 
@@ -141,12 +135,13 @@ void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, struct cl
 {
     char dir[PROC_PATH_MAX];
     struct copier *copier = s->copier;
-    unsigned limit_ms = s->limit_ms;
+    unsigned limit_ms = s->limit_ms, lock_limit_ms = s->lock_limit_ms;
     uid_t owner = s->owner;
 
     memset(s, 0, offsetof(struct client_mem, local));
     s->copier = copier;
     s->limit_ms = limit_ms;
+    s->lock_limit_ms = lock_limit_ms;
     s->owner = owner;
     s->number = number;
     s->pid = pid;

@@ -54,6 +54,7 @@ struct client_mem {
     /* Set by the owner before client_mem_init, which keeps them. */
     struct copier *copier; /* of the device; NULL: copies have no limit */
     unsigned limit_ms; /* of one system call that copies */
+    unsigned lock_limit_ms; /* of such a call while it waits for the lock of the mappings; not less */
     uid_t owner; /* the user of the client, for fd_closer.h */
 
     uint32_t number; /* the number in struct mem_segment */

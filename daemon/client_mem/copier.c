@@ -69,9 +69,14 @@ void *copier_alloc(struct copier *c, size_t size)
 /* The function of the kernel that waits for the reader of a userfaultfd. The mappings of the process do not show that. */
 #define USERFAULTFD_WAIT "handle_userfault"
 
-bool copier_may_last(struct copier *c, const char *waits_in)
+static void note_wait(struct copier *c, const char *waits_in)
 {
     snprintf(c->waits_in, sizeof(c->waits_in), "%s", waits_in);
+}
+
+bool copier_may_last(struct copier *c, const char *waits_in)
+{
+    note_wait(c, waits_in);
     bool userfault = strncmp(waits_in, USERFAULTFD_WAIT, strlen(USERFAULTFD_WAIT)) == 0;
 
     c->now.served =
@@ -90,8 +95,9 @@ bool copier_waits_for_lock(const char *function)
     return false;
 }
 
-bool copier_may_go_on(const struct copier *c, const char *waits_in, uint64_t slept_ns)
+bool copier_may_go_on(struct copier *c, const char *waits_in, uint64_t slept_ns)
 {
+    note_wait(c, waits_in);
     return c->now.remote && copier_waits_for_lock(waits_in) && slept_ns < c->now.lock_limit_ms * NS_PER_MS;
 }
 

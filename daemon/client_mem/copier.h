@@ -30,7 +30,8 @@ struct copier_target {
     int pid;
     int maps_fd; /* of /proc/PID/maps; -1: none */
     unsigned limit_ms; /* how long one system call may last */
-    unsigned lock_limit_ms; /* how long it may last while it waits for the lock of the mappings, if that is longer */
+    unsigned
+        lock_limit_ms; /* how long it may last while it waits for the lock of the mappings; not less than limit_ms */
 };
 
 enum copier_loss {
@@ -49,7 +50,7 @@ struct copier {
     uint8_t *detour; /* in the buffers */
     uint32_t lost; /* copies that were lost so far */
     enum copier_loss latest_loss;
-    /* The function of the kernel in which the latest slow call slept. "": not known. */
+    /* The function of the kernel in which the latest call slept that was slow or lost. "": not known. */
     char waits_in[COPIER_FUNCTION_MAX];
     /* The copy under way, for copier_may_last. remote NULL: another call. */
     struct {
@@ -72,13 +73,14 @@ void *copier_alloc(struct copier *c, size_t size);
 /* For the operations `may_last`, `prepare` and `replaced` of threads/takeover.h. A copy may last until its limit, unless its
  * pages come from a server: of a file system, or of a userfaultfd. */
 bool copier_may_last(struct copier *c, const char *waits_in);
-/* For `may_go_on`: a copy may wait for the lock of the mappings for lock_limit_ms. */
-bool copier_may_go_on(const struct copier *c, const char *waits_in, uint64_t slept_ns);
+bool copier_prepare(struct copier *c);
+void copier_replaced(struct copier *c);
+
+/* For the operation `may_go_on`: a copy that waits for the lock of the mappings may last for lock_limit_ms. */
+bool copier_may_go_on(struct copier *c, const char *waits_in, uint64_t slept_ns);
 /* Does a copy that sleeps in this function of the kernel wait for the lock of the mappings? Most kernels do not name the
  * function of the lock, but the one that calls it. A copy that waits for a page is in another function. */
 bool copier_waits_for_lock(const char *function);
-bool copier_prepare(struct copier *c);
-void copier_replaced(struct copier *c);
 
 /* Copy between local[0 … nlocal) and remote[0 … nremote) of the target, up to the end of the shorter list. Each has at
  * most COPIER_IOVS entries. c NULL: the calling thread copies, without a limit.

@@ -2,10 +2,12 @@
 /* How long a copy of client memory may last, for each user. While a copy lasts, the device serves nobody. So a user whose
  * memory did not answer gets half of the time for the next ten minutes, and half of that after the next time. After
  * MEMORY_STRIKES_MAX times the user gets no new session. So all its programs together can't stop a device for much longer
- * than twice the limit. The module is pure. */
+ * than twice the limit. (A daemon that only one user may use waits longer for a lock, see memory_lock_limit.) The module is
+ * pure. */
 #ifndef PUMICE_DAEMON_DEVICE_MEMORY_STRIKES_H
 #define PUMICE_DAEMON_DEVICE_MEMORY_STRIKES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,5 +31,15 @@ void memory_strikes_add(struct memory_strikes *m, uid_t uid, uint64_t now);
 unsigned memory_strikes_limit(const struct memory_strikes *m, uid_t uid, unsigned usual, uint64_t now);
 /* Returns how many seconds the user must wait before it gets a new session. 0: it gets one now. */
 unsigned memory_strikes_wait(const struct memory_strikes *m, uid_t uid, uint64_t now);
+
+/* The lock of a program's mappings may be held by a thread that has no processor, such as the kernel's khugepaged. If
+ * nobody but the daemon's own user and root may use the daemon, a copy waits so many times as long for it: only their own
+ * programs wait with it. With a group, one program must not keep others waiting. */
+#define MEMORY_LOCK_TIMES 20u
+/* How long a copy may wait for that lock, if it may wait for limit_ms for a page. shared: a group may use the daemon. */
+static inline unsigned memory_lock_limit(unsigned limit_ms, bool shared)
+{
+    return shared ? limit_ms : MEMORY_LOCK_TIMES * limit_ms;
+}
 
 #endif

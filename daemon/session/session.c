@@ -86,6 +86,7 @@ static int acquire(struct session *s, const struct pm_open_req *rq, struct clien
     s->client_mem->copier = &d->copier;
     s->client_mem->limit_ms =
         memory_strikes_limit(&d->memory_strikes, s->cred.uid, d->settings->memory_timeout_ms, clock_ns());
+    s->client_mem->lock_limit_ms = memory_lock_limit(s->client_mem->limit_ms, d->settings->group[0] != 0);
     client_mem_init(s->client_mem, 0, s->cred.pid, fds, s->cred.uid == geteuid(), d->settings->memory, rq->probe_va,
                     rq->probe_value);
     int rc = s->client_mem->stuck ? -ETIMEDOUT : mem_backend_add(&d->memory, s->client_mem);

@@ -10,6 +10,11 @@
 #include "daemon/session/session.h"
 #include "daemon/threads/takeover.h"
 
+static bool lost_by_lock(const struct copier *c)
+{
+    return c->latest_loss == COPIER_LOST_COPY && copier_waits_for_lock(c->waits_in);
+}
+
 static const char *cause(const struct copier *c)
 {
     switch (c->latest_loss) {
@@ -20,7 +25,7 @@ static const char *cause(const struct copier *c)
     case COPIER_LOST_COPY:
         break;
     }
-    if (copier_waits_for_lock(c->waits_in))
+    if (lost_by_lock(c))
         return "The lock of its mappings was held for so long. On busy processors, the kernel's khugepaged does that";
     return "Swapped memory and a slow disk can do that";
 }
@@ -35,15 +40,20 @@ void stuck_memory_strike(struct device *d, const struct ucred *cred, const char 
     unsigned limit = memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now);
     if (d->copier.latest_loss == COPIER_LOST_SERVED_COPY)
         limit = limit < TAKEOVER_DOUBT_MS ? limit : TAKEOVER_DOUBT_MS;
+    else if (lost_by_lock(&d->copier))
+        limit = memory_lock_limit(limit, d->settings->group[0] != 0);
     log_warn(
         "%s, pid %d, uid %u: its memory did not answer within %u ms (the kernel waited in %s), so its session on %s "
         "ends. %s; see memory-timeout in pumiced(8)",
         comm, (int)cred->pid, cred->uid, limit, d->copier.waits_in[0] ? d->copier.waits_in : "an unknown function",
         d->name, cause(&d->copier));
     memory_strikes_add(&d->memory_strikes, cred->uid, now);
+    limit = memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now);
     TAILQ_FOREACH (s, &d->sessions, link) {
-        if (s->cred.uid == cred->uid)
-            s->client_mem->limit_ms = memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now);
+        if (s->cred.uid != cred->uid)
+            continue;
+        s->client_mem->limit_ms = limit;
+        s->client_mem->lock_limit_ms = memory_lock_limit(limit, d->settings->group[0] != 0);
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the log says about a session that ends because its memory did not answer. */
+/* The memory of a program did not answer, so its session ends: the line of the log about it, and how long a copy may wait
+ * for the lock of the mappings. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,4 +75,13 @@ Test(stuck_memory, a_kernel_that_does_not_tell)
     const char *text = line(COPIER_LOST_COPY, "");
 
     cr_expect_not_null(strstr(text, "(the kernel waited in an unknown function)"), "%s", text);
+}
+
+/* Of a daemon that a group uses, one program must not keep the others waiting. */
+Test(stuck_memory, only_a_private_daemon_waits_longer_for_the_lock)
+{
+    cr_assert_eq(f.device->settings->memory_timeout_ms, 3000);
+    cr_expect_not_null(strstr(line(COPIER_LOST_COPY, "process_vm_rw_core"), "within 60000 ms"));
+    snprintf(f.settings.group, sizeof(f.settings.group), "users");
+    cr_expect_not_null(strstr(line(COPIER_LOST_COPY, "process_vm_rw_core"), "within 1500 ms"), "its second time");
 }
