@@ -52,8 +52,8 @@ static inline bool capture_on(const struct device *d)
     return __builtin_expect(d->captures != NULL, 0);
 }
 
-/* The data path calls the following functions only if capture_on. capture_made records a batch as the engine made it,
- * before faults and ICRCs. faults: PM_RECORD_LOST and others of enum pm_record_flags. */
+/* The data path calls the following functions only if capture_on. capture_made records the packets of a batch from `from`
+ * on as the engine made them, before faults and ICRCs. faults: PM_RECORD_LOST and others of enum pm_record_flags. */
 void capture_made(struct device *d, const struct tx_batch *b, unsigned from);
 /* Records a message of n packets that goes to the socket, with ICRCs and faults. The packets are adjacent, the first at
  * `data`. */

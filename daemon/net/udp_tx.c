@@ -100,7 +100,8 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
     struct peer_addr *peer = s ? peers_by_gid(&s->tx_peers, pkt[0].av->dgid) : NULL;
 
     if (!peer) {
-        u->counters->tx_bad_address += n;
+        for (unsigned i = 0; i < n; i++)
+            u->counters->tx_bad_address += !pkt[i].apart;
         return NULL;
     }
     s->sent = true;
