@@ -304,6 +304,15 @@ static bool travels_on(struct device *d, struct delay_queue_entry *e)
     return true;
 }
 
+/* The limits of GSO sends. The loopback interface hands such a send to the receiver as one datagram. A network may
+ * divide it. */
+static struct gso_run run_limits(struct device *d, uint64_t now)
+{
+    if (!udp_gso(&d->udp, now))
+        return (struct gso_run){0};
+    return (struct gso_run){.bytes = GSO_MAX_BYTES, .pkts = GSO_MAX_SEGMENTS, .whole = d->netdev.loopback};
+}
+
 /* Sends the packets first … end - 1, without those that are apart. */
 static void send_runs(struct device *d, const struct tx_batch *b, unsigned first, unsigned end)
 {
@@ -321,6 +330,15 @@ static void send_runs(struct device *d, const struct tx_batch *b, unsigned first
     }
 }
 
+/* Sends the plain packets first … end - 1, so that no later one overtakes them. */
+static void send_before(struct device *d, struct tx_batch *b, unsigned first, unsigned end, uint64_t now)
+{
+    b->gso = run_limits(d, now);
+    send_runs(d, b, first, end);
+    for (unsigned i = first; i < end; i++)
+        b->pkt[i].apart = true;
+}
+
 /* Does the packet need nothing but to be sent to the network? */
 static bool is_plain(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v)
 {
@@ -329,9 +347,9 @@ static bool is_plain(struct device *d, const struct tx_batch *b, unsigned i, con
 }
 
 /* Takes the verdict of each packet from `from` on and follows it. Packets without a fault still leave together by GSO,
- * without those between them that are late or lost: faults of the network must not cost the sender system calls. They
- * also leave with those before `from`, which take_delayed has left. Another packet ends the run. In a capture all packets
- * stay in their order. */
+ * without those between them that are late or lost: faults of the network must not cost the sender system calls. The
+ * plain delayed packets before `from` go out with them. A packet with any other fault ends the run. In a capture all
+ * packets stay in their order. */
 static void sort_faulty(struct device *d, struct tx_batch *b, unsigned from, struct sorted *s, uint64_t now)
 {
     unsigned first = 0; /* of the packets that were not sent yet */
@@ -360,11 +378,13 @@ static void sort_faulty(struct device *d, struct tx_batch *b, unsigned from, str
     send_runs(d, b, first, b->n);
 }
 
-/* Adds packets whose delay is over to the batch. Leaves those to the caller that need nothing but to be sent, and sends
- * the others according to their verdicts. They are `apart` then. avs: memory for the addresses. */
+/* Adds packets whose delay is over to the batch, in the order in which they are due. Leaves those to the caller that need
+ * nothing but to be sent. Sends the others according to their verdicts, and what is due before them. All that was sent
+ * is `apart`. avs: memory for the addresses. */
 static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s, struct av *avs, uint64_t now)
 {
     struct delay_queue_entry *e;
+    unsigned first = 0; /* of the packets that are left to the caller */
 
     while (b->n < TX_BATCH_PKTS && b->cap - b->used >= BTH_LEN + PKT_HEADERS_MAX + PKT_MTU_MAX + 2 * ICRC_LEN &&
            (e = delay_queue_pop(&d->delay_queue, now)) != NULL) {
@@ -380,6 +400,8 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
         b->used += p->len;
         b->n++;
         if (capture_on(d) || !is_plain(d, b, b->n - 1, &e->verdict)) {
+            send_before(d, b, first, b->n - 1, now);
+            first = b->n;
             apply(d, b, b->n - 1, &e->verdict, s);
             p->apart = true;
         }
@@ -414,15 +436,6 @@ static void count_ack_waits(struct device *d, const struct tx_batch *b)
 }
 
 /* --- a batch ----------------------------------------------------------------------------------- */
-
-/* The limits of GSO sends. The loopback interface hands such a send to the receiver as one datagram. A network may
- * divide it. */
-static struct gso_run run_limits(struct device *d, uint64_t now)
-{
-    if (!udp_gso(&d->udp, now))
-        return (struct gso_run){0};
-    return (struct gso_run){.bytes = GSO_MAX_BYTES, .pkts = GSO_MAX_SEGMENTS, .whole = d->netdev.loopback};
-}
 
 unsigned device_tx(struct device *d, uint64_t now)
 {

@@ -22,7 +22,7 @@ struct tx_pkt {
     bool has_wr; /* the packet belongs to a send request */
     bool cnp; /* a CNP. The engine's owner may send it with another traffic class than av's */
     bool retransmit;
-    bool apart; /* the owner leaves the packet out of its run; it sends the packet later, or never */
+    bool apart; /* not in a run: the owner has sent the packet by itself, will send it later, or never */
 };
 /* Limits of one GSO send: packets of one length, the last of which may be shorter. */
 struct gso_run {

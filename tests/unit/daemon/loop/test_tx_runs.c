@@ -182,6 +182,29 @@ Test(tx_runs, a_late_packet_that_is_doubled)
     cr_expect_str_eq(arrived(), "1 1");
 }
 
+/* The second of three late packets is sent by itself, and must not overtake the first. */
+static void three_late_packets(const char *fault, const char *order)
+{
+    uint64_t now = clock_ns();
+
+    set_fault(fault);
+    queue(0, 4);
+    cr_expect_eq(sends(now), 1);
+    cr_expect_str_eq(arrived(), "3");
+    cr_expect_geq(sends(now + NS_PER_MS), 3);
+    cr_expect_str_eq(arrived(), order, "%s", fault);
+}
+
+Test(tx_runs, late_packets_with_other_faults_stay_in_their_order)
+{
+    three_late_packets("after=1,count=1,dup=100%,delay=1ms;count=3,delay=1ms", "0 1 1 2");
+}
+
+Test(tx_runs, late_packets_that_are_marked_stay_in_their_order)
+{
+    three_late_packets("after=1,count=1,ce=100%,delay=1ms;count=3,delay=1ms", "0 1 2");
+}
+
 /* A sniffer that was opened in a pause sees single packets. */
 Test(tx_runs, empty_passes_do_not_look_for_sniffers)
 {
