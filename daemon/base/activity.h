@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The present work of a thread, and the time when it began. The thread writes it, and other threads read it at any time: the watchdog
- * (server/watchdog.h) and the status. Each write is a plain store into the thread's own cache line, so the data path
- * can afford one in each turn of its loop.
+/* The present work of a thread, and the time when it began. The thread writes it, and other threads read it at any time:
+ * the watchdog (server/watchdog.h) and the status. Each write is a plain store into the thread's own cache line, so the
+ * data path can afford one in each turn of its loop.
  *
- * While all threads wait for events, the watchdog looks at none of them. The first thread that goes on wakes it
+ * While all threads wait for events, the watchdog need not look at them. The first thread that goes on wakes it
  * (activity_wake). */
 #ifndef PUMICE_DAEMON_BASE_ACTIVITY_H
 #define PUMICE_DAEMON_BASE_ACTIVITY_H
@@ -34,6 +34,8 @@ struct activity {
     /* The client that it does this for. 0: none. */
     _Atomic uint32_t session;
     _Atomic int32_t pid;
+    /* Until when the turn may last, because its wait has a limit of its own (clock_ns). Another thread writes it. */
+    _Atomic uint64_t may_last_until;
     /* The watch to wake. NULL: no watchdog looks at this thread, or not yet. */
     _Atomic(struct activity_watch *) watch;
 };
@@ -55,8 +57,9 @@ static inline void activity_turn(struct activity *a, uint64_t now)
 /* A thread goes on while nobody looks at the activities. Any thread may call it, at any time. */
 void activity_watch_wake(struct activity_watch *w);
 
-/* The thread has waited for events, and a turn begins. Fences are not needed: the watchdog rests a second after it has
- * written ACTIVITY_QUIET. Until then it sees the turn of a thread that did not see that. */
+/* The thread has waited for events, and a turn begins. No fence is needed. The watchdog rests at the look after the one
+ * that wrote ACTIVITY_QUIET, a second later. A thread that did not see ACTIVITY_QUIET stored `since` before that look, so
+ * the look sees its turn. */
 static inline void activity_wake(struct activity *a, uint64_t now)
 {
     activity_turn(a, now);
@@ -82,6 +85,12 @@ static inline void activity_begin(struct activity *a, const char *what, uint32_t
 static inline void activity_done(struct activity *a)
 {
     activity_begin(a, NULL, 0, 0);
+}
+
+/* The service manager need not end the daemon because of this turn until then. */
+static inline void activity_may_last(struct activity *a, uint64_t until)
+{
+    atomic_store_explicit(&a->may_last_until, until, memory_order_relaxed);
 }
 
 static inline struct activity_view activity_read(const struct activity *a)

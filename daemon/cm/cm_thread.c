@@ -97,35 +97,21 @@ static void finish_turn(struct cm_thread *t)
     set_timer(t);
 }
 
-static void on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
+static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 {
-    struct cm_thread *t = w->data;
-
     (void)loop;
     (void)revents;
-    finish_turn(t);
-    activity_rest(&t->activity);
-}
-
-static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
-{
-    struct cm_thread *t = w->data;
-
-    (void)loop;
-    (void)revents;
-    activity_wake(&t->activity, clock_ns());
+    finish_turn(w->data);
 }
 
 static int watch(struct cm_thread *t)
 {
     ev_timer_init(&t->timer, on_timer, 0., 0.);
-    ev_prepare_init(&t->rests, on_rest);
-    ev_check_init(&t->wakes, on_wake);
-    ev_set_priority(&t->rests, EV_MINPRI); /* after all others */
-    ev_set_priority(&t->wakes, EV_MAXPRI); /* before the callbacks of the events */
-    t->timer.data = t->rests.data = t->wakes.data = t;
-    ev_prepare_start(t->host.loop, &t->rests);
-    ev_check_start(t->host.loop, &t->wakes);
+    ev_prepare_init(&t->turn_ends, on_turn_end);
+    ev_set_priority(&t->turn_ends, EV_MINPRI + 1); /* after all others but that of loop_activity */
+    t->timer.data = t->turn_ends.data = t;
+    ev_prepare_start(t->host.loop, &t->turn_ends);
+    loop_activity_start(&t->loop_activity, t->host.loop, &t->activity);
     wait_limit_start(&t->wait_limit, t->host.loop);
     return loop_wake_start(&t->arrived, t->host.loop, on_arrived, t);
 }
@@ -206,8 +192,8 @@ void cm_thread_fini(struct cm_thread *t)
     ev_timer_stop(h->loop, &t->timer);
     loop_wake_stop(&t->arrived);
     wait_limit_stop(&t->wait_limit, h->loop);
-    ev_prepare_stop(h->loop, &t->rests);
-    ev_check_stop(h->loop, &t->wakes);
+    ev_prepare_stop(h->loop, &t->turn_ends);
+    loop_activity_stop(&t->loop_activity, h->loop);
     ev_loop_destroy(h->loop);
     h->loop = NULL;
     if (t->memory)

@@ -17,6 +17,7 @@
 #include "daemon/cm/host/cm_host.h"
 #include "daemon/device/mailbox.h"
 #include "daemon/device/slice_box.h"
+#include "daemon/threads/loop_activity.h"
 
 #define CM_IDS_MAX 32768u /* that programs may have at once */
 /* The instance has room for as many that programs destroyed, until their peers know of it and their QP numbers are
@@ -34,8 +35,8 @@ struct cm_thread {
     struct takeover *thread;
     struct loop_wake arrived; /* MADs, or new addresses of devices */
     ev_timer timer; /* runs until the next deadline of the instance */
-    ev_prepare rests;
-    ev_check wakes;
+    ev_prepare turn_ends;
+    struct loop_activity loop_activity; /* of the loop */
     struct wait_limit wait_limit;
     bool running, stop;
 };

@@ -37,6 +37,7 @@
 #include "daemon/netem/delay_queue.h"
 #include "daemon/netem/netem.h"
 #include "daemon/replay/decisions.h"
+#include "daemon/threads/loop_activity.h"
 
 struct quota;
 struct session;
@@ -147,8 +148,7 @@ struct device {
     pthread_attr_t thread_attr;
     bool running, stop;
     ev_io udp_readable, udp_writable, timer_readable, port_changed;
-    ev_prepare rests; /* called before the loop looks for events, and perhaps sleeps */
-    ev_check wakes; /* called after that */
+    struct loop_activity loop_activity; /* of `loop` */
     struct wait_limit wait_limit;
     ev_idle ends; /* active while `ending` is not empty */
     uint64_t ends_at; /* when the next slice of these ends may begin */

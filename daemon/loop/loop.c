@@ -168,45 +168,6 @@ static void sleep_until_event(struct device *d)
     announce(d, false);
 }
 
-/* --- activity ---------------------------------------------------------------------------------- */
-
-static void on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
-{
-    struct device *d = w->data;
-
-    (void)loop;
-    (void)revents;
-    activity_rest(&d->activity);
-}
-
-static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
-{
-    struct device *d = w->data;
-
-    (void)loop;
-    (void)revents;
-    activity_wake(&d->activity, clock_ns());
-}
-
-static void watch_activity(struct device *d)
-{
-    ev_prepare_init(&d->rests, on_rest);
-    ev_check_init(&d->wakes, on_wake);
-    ev_set_priority(&d->wakes, EV_MAXPRI); /* before the callbacks, which may be what gets stuck */
-    d->rests.data = d->wakes.data = d;
-    ev_prepare_start(d->loop, &d->rests);
-    ev_check_start(d->loop, &d->wakes);
-    wait_limit_start(&d->wait_limit, d->loop);
-}
-
-static void unwatch_activity(struct device *d)
-{
-    ev_prepare_stop(d->loop, &d->rests);
-    ev_check_stop(d->loop, &d->wakes);
-    wait_limit_stop(&d->wait_limit, d->loop);
-    activity_rest(&d->activity);
-}
-
 /* --- the loop ---------------------------------------------------------------------------------- */
 
 /* While bulk data comes in, the loop pauses between its two empty passes. Each receive call on the socket takes cache
@@ -271,7 +232,8 @@ void loop_run(struct device *d)
     unsigned processors = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
     unsigned passes = 0, empty = 0; /* empty passes since the last yield */
 
-    watch_activity(d);
+    loop_activity_start(&d->loop_activity, d->loop, &d->activity);
+    wait_limit_start(&d->wait_limit, d->loop);
     while (!d->stop) {
         uint64_t now = clock_ns();
 
@@ -311,5 +273,6 @@ void loop_run(struct device *d)
         else if (!d->stop)
             sleep_until_event(d);
     }
-    unwatch_activity(d);
+    loop_activity_stop(&d->loop_activity, d->loop);
+    wait_limit_stop(&d->wait_limit, d->loop);
 }

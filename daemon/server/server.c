@@ -437,20 +437,6 @@ static void on_accept_again(struct ev_loop *loop, ev_timer *w, int revents)
     ev_timer_set(w, 0.2, 0);
 }
 
-static void on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
-{
-    (void)loop;
-    (void)revents;
-    activity_rest(&((struct server *)w->data)->activity);
-}
-
-static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
-{
-    (void)loop;
-    (void)revents;
-    activity_wake(&((struct server *)w->data)->activity, clock_ns());
-}
-
 static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 {
     (void)revents;
@@ -466,13 +452,8 @@ static void watch(struct server *sv)
     ev_timer_init(&sv->accept_again, on_accept_again, 0.2, 0);
     ev_signal_init(&sv->sigterm, on_signal, SIGTERM);
     ev_signal_init(&sv->sigint, on_signal, SIGINT);
-    ev_prepare_init(&sv->rests, on_rest);
-    ev_check_init(&sv->wakes, on_wake);
-    ev_set_priority(&sv->wakes, EV_MAXPRI); /* before the callbacks of the events */
     sv->acceptable.data = sv->accept_again.data = sv->sigterm.data = sv->sigint.data = sv;
-    sv->rests.data = sv->wakes.data = sv;
-    ev_prepare_start(sv->loop, &sv->rests);
-    ev_check_start(sv->loop, &sv->wakes);
+    loop_activity_start(&sv->loop_activity, sv->loop, &sv->activity);
     ev_io_start(sv->loop, &sv->acceptable);
     ev_signal_start(sv->loop, &sv->sigterm);
     ev_signal_start(sv->loop, &sv->sigint);

@@ -18,6 +18,7 @@
 #include "daemon/server/query.h"
 #include "daemon/server/status_thread.h"
 #include "daemon/server/watchdog.h"
+#include "daemon/threads/loop_activity.h"
 
 /* Exit codes of pumiced. */
 enum exit_code {
@@ -51,8 +52,7 @@ struct server {
     ev_io acceptable;
     ev_timer accept_again; /* runs while there are too many open files */
     ev_signal sigterm, sigint;
-    ev_prepare rests; /* called before the loop waits for events */
-    ev_check wakes; /* called after that */
+    struct loop_activity loop_activity; /* of `loop` */
     struct idle_exit idle_exit;
     struct watchdog watchdog;
     struct status_thread status;

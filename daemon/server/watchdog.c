@@ -16,7 +16,7 @@
 #include "daemon/base/log.h"
 
 #define LOOK_NS NS_PER_S
-#define UNTIL_WOKEN UINT64_MAX
+#define FOR_EVER UINT64_MAX
 
 /* --- looking ----------------------------------------------------------------------------------- */
 
@@ -80,7 +80,7 @@ uint64_t watchdog_look(struct watchdog *w, uint64_t now)
     for (unsigned i = 0; i < w->n; i++) {
         uint64_t lasted = look_at(&w->thread[i], now);
 
-        if (lasted > longest)
+        if (lasted > longest && now >= atomic_load(&w->thread[i].activity->may_last_until))
             longest = lasted;
     }
     return longest;
@@ -119,18 +119,18 @@ static bool goes_on(struct watchdog *w, uint64_t now, uint64_t *end_by)
     return !stop;
 }
 
-/* Waits until this time (UNTIL_WOKEN: until a thread wakes the watchdog from its rest), or until the daemon ends. False: stop. */
-static bool wait_until(struct watchdog *w, uint64_t until)
+/* Waits until this time, or until the daemon ends. rest: or until a thread wakes the watchdog from its rest. False: stop. */
+static bool wait_until(struct watchdog *w, uint64_t until, bool rest)
 {
     uint64_t now = clock_ns(), end_by;
     eventfd_t count;
 
     while (goes_on(w, now, &end_by)) {
-        if (until == UNTIL_WOKEN ? atomic_load(&w->watch.state) == ACTIVITY_WATCHED : now >= until)
+        if (now >= until || (rest && atomic_load(&w->watch.state) == ACTIVITY_WATCHED))
             return true;
         uint64_t end = end_by && end_by < until ? end_by : until;
         struct pollfd p = {w->watch.fd, POLLIN, 0};
-        int ms = end == UNTIL_WOKEN ? -1 : end <= now ? 0 : (int)((end - now + NS_PER_MS - 1) / NS_PER_MS);
+        int ms = end == FOR_EVER ? -1 : end <= now ? 0 : (int)((end - now + NS_PER_MS - 1) / NS_PER_MS);
 
         if (poll(&p, 1, ms) > 0)
             eventfd_read(w->watch.fd, &count);
@@ -151,7 +151,7 @@ static bool all_wait(struct watchdog *w)
 }
 
 /* After a look: may the watchdog rest until a thread goes on? Yes if all threads wait, and none has gone on since the
- * look before, at which they waited, too. */
+ * look before, at which they waited, too; or if it rested, and no thread has woken it. */
 static bool may_rest(struct watchdog *w)
 {
     enum activity_watched quiet = ACTIVITY_QUIET;
@@ -160,7 +160,7 @@ static bool may_rest(struct watchdog *w)
         atomic_store(&w->watch.state, ACTIVITY_WATCHED);
         return false;
     }
-    if (atomic_compare_exchange_strong(&w->watch.state, &quiet, ACTIVITY_UNWATCHED))
+    if (atomic_compare_exchange_strong(&w->watch.state, &quiet, ACTIVITY_UNWATCHED) || quiet == ACTIVITY_UNWATCHED)
         return true;
     atomic_store(&w->watch.state, ACTIVITY_QUIET);
     return false;
@@ -169,12 +169,11 @@ static bool may_rest(struct watchdog *w)
 static void *run(void *arg)
 {
     struct watchdog *w = arg;
-    uint64_t limit_us = 0, look = LOOK_NS, stuck = 0, looked = clock_ns();
+    uint64_t limit_us = 0, stuck = 0, looked = clock_ns();
     bool reports = sd_watchdog_enabled(0, &limit_us) > 0;
+    uint64_t rest = reports ? limit_us * NS_PER_US / 4 : FOR_EVER, look = rest < LOOK_NS ? rest : LOOK_NS;
 
     prctl(PR_SET_NAME, "watchdog");
-    if (reports && limit_us * NS_PER_US / 4 < look)
-        look = limit_us * NS_PER_US / 4;
     do {
         uint64_t now = clock_ns();
 
@@ -187,10 +186,10 @@ static void *run(void *arg)
         }
         if (reports && stuck < limit_us * NS_PER_US / 2)
             sd_notify(0, "WATCHDOG=1");
-        if (!reports && may_rest(w) && !wait_until(w, UNTIL_WOKEN))
+        if (may_rest(w) && !wait_until(w, reports ? now + rest : FOR_EVER, true))
             break;
         looked = clock_ns();
-    } while (wait_until(w, looked + look));
+    } while (wait_until(w, looked + look, false));
     return NULL;
 }
 

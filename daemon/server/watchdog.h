@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The watchdog: a thread that looks at the other threads once a second, unless all of them wait for events. A thread is
- * stuck if one turn of its loop takes longer than WATCHDOG_STUCK_NS. The watchdog writes to the log what a stuck thread does, for which client, and
- * since when. It writes again each time the duration has doubled, and when the thread goes on.
+ * stuck if one turn of its loop takes longer than WATCHDOG_STUCK_NS. The watchdog writes to the log what a stuck thread
+ * does, for which client, and since when. It writes again each time the duration has doubled, and when the thread goes on.
  *
  * Under a service manager with WatchdogSec, the watchdog reports that the daemon is alive, as long as no thread is stuck
  * for half of that time. Then the service manager ends the daemon and starts it again: sessions of a stuck device would
- * hang for ever, and programs notice the end of the daemon.
+ * hang for ever, and programs notice the end of the daemon. A wait that ends by itself (activity_may_last) does not count.
+ * While all threads wait for events, the watchdog reports once in a quarter of that time.
  *
  * The watchdog also bounds the end of the daemon (watchdog_end_within). */
 #ifndef PUMICE_DAEMON_SERVER_WATCHDOG_H

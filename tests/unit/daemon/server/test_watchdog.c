@@ -103,6 +103,20 @@ Test(watchdog, the_status_names_each_thread)
     json_decref(list);
 }
 
+/* A wait with a limit of its own: the log tells of it, and the service manager has no reason to end the daemon. */
+Test(watchdog, a_turn_that_may_last)
+{
+    uint64_t t = 100 * NS_PER_S;
+
+    log_begin();
+    activity_turn(&device, t);
+    activity_may_last(&device, t + 20 * NS_PER_S);
+    cr_expect_eq(watchdog_look(&w, t + 20 * NS_PER_S - 1), 0);
+    cr_expect_not_null(strstr(log_text(), "thread pumice0 has been stuck"));
+    cr_expect(watchdog_is_stuck(&device, t + 19 * NS_PER_S), "the status tells of it, too");
+    cr_expect_eq(watchdog_look(&w, t + 20 * NS_PER_S), 20 * NS_PER_S);
+}
+
 /* Reads what the watchdog sends to the service manager within a while. */
 static bool notified(int sock, int ms)
 {
@@ -116,18 +130,27 @@ static bool notified(int sock, int ms)
     return strcmp(text, "WATCHDOG=1") == 0;
 }
 
+/* A service manager that wants a report within this time. Returns its socket, whose address is *sa. */
+static int listen_for_reports(struct sockaddr_un *sa, const char *usec)
+{
+    int sock = socket(AF_UNIX, SOCK_DGRAM, 0);
+    char pid[16];
+
+    snprintf(sa->sun_path, sizeof(sa->sun_path), "/tmp/test_watchdog.%d", (int)getpid());
+    cr_assert_eq(bind(sock, (const struct sockaddr *)sa, sizeof(*sa)), 0);
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    setenv("NOTIFY_SOCKET", sa->sun_path, 1);
+    setenv("WATCHDOG_PID", pid, 1);
+    setenv("WATCHDOG_USEC", usec, 1);
+    return sock;
+}
+
 Test(watchdog, the_service_manager_hears_of_stuck_threads)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    int sock = socket(AF_UNIX, SOCK_DGRAM, 0);
-    char why[ERROR_TEXT_MAX], pid[16];
+    int sock = listen_for_reports(&sa, "400000");
+    char why[ERROR_TEXT_MAX];
 
-    snprintf(sa.sun_path, sizeof(sa.sun_path), "/tmp/test_watchdog.%d", (int)getpid());
-    cr_assert_eq(bind(sock, (const struct sockaddr *)&sa, sizeof(sa)), 0);
-    snprintf(pid, sizeof(pid), "%d", (int)getpid());
-    setenv("NOTIFY_SOCKET", sa.sun_path, 1);
-    setenv("WATCHDOG_PID", pid, 1);
-    setenv("WATCHDOG_USEC", "400000", 1);
     log_begin();
     cr_assert_eq(watchdog_start(&w, why), 0);
     for (unsigned i = 0; i < 3; i++)
@@ -205,6 +228,27 @@ Test(watchdog, it_rests_while_all_threads_wait)
     cr_assert(becomes(true), "no thread is stuck any more");
     cr_expect_not_null(strstr(log_text(), "thread pumice0 goes on"));
     watchdog_stop(&w);
+}
+
+/* Under a service manager, it also reports while it rests. */
+Test(watchdog, a_rest_ends_in_time_for_the_next_report)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    int sock = listen_for_reports(&sa, "8000000"); /* us: a report at least every 4 seconds */
+    char why[ERROR_TEXT_MAX];
+
+    cr_assert_eq(watchdog_start(&w, why), 0);
+    cr_assert(becomes(true));
+    while (notified(sock, 0)) /* those before the rest */
+        ;
+    for (unsigned i = 0; i < 2; i++) {
+        cr_expect(notified(sock, 60000), "report %u", i);
+        usleep(100000);
+        cr_expect_eq(atomic_load(&w.watch.state), ACTIVITY_UNWATCHED, "it rests again");
+    }
+    watchdog_stop(&w);
+    unlink(sa.sun_path);
+    close(sock);
 }
 
 Test(watchdog, it_does_not_rest_while_a_thread_works)
