@@ -350,7 +350,8 @@ const struct option_def options[] = {
     {"memory", "auto|process_vm|proc_mem", 3, FILE_, set_choice, MEMBER(memory),
      .help = "How to reach the memory of programs"},
     {"memory-timeout", "MS", 3, FILE_, set_number, MEMBER(memory_timeout_ms),
-     .help = "End a session if its memory does not answer for so long (3000)",
+     .help = "End a session if its memory does not answer for so long (3000). Without --group, a wait for the lock of its "
+             "mappings may last 20 times as long",
      .unit = "a number of milliseconds", .min = MEMORY_LIMIT_MIN_MS, .max = 60000},
 
     {"connectivity", "off|warn|enforce", 4, FILE_, set_choice, MEMBER(path_check),

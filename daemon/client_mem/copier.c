@@ -71,12 +71,14 @@ void *copier_alloc(struct copier *c, size_t size)
 
 static void note_wait(struct copier *c, const char *waits_in)
 {
-    snprintf(c->waits_in, sizeof(c->waits_in), "%s", waits_in);
+    snprintf(c->now.waits_in, sizeof(c->now.waits_in), "%s", waits_in);
 }
 
 bool copier_may_last(struct copier *c, const char *waits_in)
 {
     note_wait(c, waits_in);
+    if (copier_waits_for_lock(waits_in))
+        return true;
     bool userfault = strncmp(waits_in, USERFAULTFD_WAIT, strlen(USERFAULTFD_WAIT)) == 0;
 
     c->now.served =
@@ -86,8 +88,9 @@ bool copier_may_last(struct copier *c, const char *waits_in)
 
 bool copier_waits_for_lock(const char *function)
 {
-    static const char *const those[] = {"process_vm_rw_core", "__access_remote_vm", "access_remote_vm",
-                                        "rwsem_down_read"};
+    /* The first two take it before the first page. The two of `gup` take it again after a page was read from a disk. */
+    static const char *const those[] = {"process_vm_rw_core",      "__access_remote_vm",    "access_remote_vm",
+                                        "__get_user_pages_locked", "__gup_longterm_locked", "rwsem_down_read"};
 
     for (size_t i = 0; i < sizeof(those) / sizeof(those[0]); i++)
         if (strncmp(function, those[i], strlen(those[i])) == 0)
@@ -99,6 +102,11 @@ bool copier_may_go_on(struct copier *c, const char *waits_in, uint64_t slept_ns)
 {
     note_wait(c, waits_in);
     return c->now.remote && copier_waits_for_lock(waits_in) && slept_ns < c->now.lock_limit_ms * NS_PER_MS;
+}
+
+bool copier_lost_by_lock(const struct copier *c)
+{
+    return c->loss.what == COPIER_LOST_COPY && copier_waits_for_lock(c->loss.waits_in);
 }
 
 bool copier_prepare(struct copier *c)
@@ -117,7 +125,13 @@ void copier_replaced(struct copier *c)
     c->window = c->spare;
     c->spare = NULL;
     c->lost++;
-    c->latest_loss = !c->now.remote ? COPIER_LOST_CALL : c->now.served ? COPIER_LOST_SERVED_COPY : COPIER_LOST_COPY;
+    c->loss.what = !c->now.remote ? COPIER_LOST_CALL : c->now.served ? COPIER_LOST_SERVED_COPY : COPIER_LOST_COPY;
+    memcpy(c->loss.waits_in, c->now.waits_in, sizeof(c->loss.waits_in));
+    c->loss.limit_ms = c->now.limit_ms;
+    if (c->loss.what == COPIER_LOST_SERVED_COPY && c->loss.limit_ms > TAKEOVER_DOUBT_MS)
+        c->loss.limit_ms = TAKEOVER_DOUBT_MS;
+    else if (copier_lost_by_lock(c))
+        c->loss.limit_ms = c->now.lock_limit_ms;
 }
 
 /* --- one system call --------------------------------------------------------------------------- */
@@ -272,6 +286,7 @@ static int64_t copy_lists(struct copier *c, const struct copier_target *to, bool
         c->now.maps_fd = to->maps_fd;
         c->now.remote = remote;
         c->now.n = nremote;
+        c->now.limit_ms = to->limit_ms;
         c->now.lock_limit_ms = to->lock_limit_ms;
         c->now.served = false;
     }
@@ -310,6 +325,7 @@ long copier_call(struct copier *c, unsigned limit_ms, long nr, const long a[6])
 {
     if (is_guarded(c)) {
         c->now.remote = NULL;
+        c->now.limit_ms = limit_ms;
         c->now.served = false;
     }
     return call(c, limit_ms, nr, a);

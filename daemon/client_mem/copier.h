@@ -30,8 +30,8 @@ struct copier_target {
     int pid;
     int maps_fd; /* of /proc/PID/maps; -1: none */
     unsigned limit_ms; /* how long one system call may last */
-    unsigned
-        lock_limit_ms; /* how long it may last while it waits for the lock of the mappings; not less than limit_ms */
+    /* How long it may last while it waits for the lock of the mappings. Not less than limit_ms. */
+    unsigned lock_limit_ms;
 };
 
 enum copier_loss {
@@ -49,16 +49,21 @@ struct copier {
     size_t size, used; /* bytes of the buffers */
     uint8_t *detour; /* in the buffers */
     uint32_t lost; /* copies that were lost so far */
-    enum copier_loss latest_loss;
-    /* The function of the kernel in which the latest call slept that was slow or lost. "": not known. */
-    char waits_in[COPIER_FUNCTION_MAX];
-    /* The copy under way, for copier_may_last. remote NULL: another call. */
+    /* The latest of them. */
+    struct {
+        enum copier_loss what;
+        char waits_in[COPIER_FUNCTION_MAX]; /* the function of the kernel in which the call slept; "": not known */
+        unsigned limit_ms; /* which the call exceeded */
+    } loss;
+    /* The copy under way, for the watching thread. remote NULL: another call. */
     struct {
         int maps_fd;
         const struct iovec *remote;
         unsigned n;
-        unsigned lock_limit_ms;
-        bool served; /* the watching thread has found that its pages come from a server */
+        unsigned limit_ms, lock_limit_ms;
+        /* Written by the watching thread. */
+        bool served; /* its pages come from a server */
+        char waits_in[COPIER_FUNCTION_MAX]; /* as in `loss` */
     } now;
 };
 
@@ -71,13 +76,16 @@ void copier_fini(struct copier *c);
 void *copier_alloc(struct copier *c, size_t size);
 
 /* For the operations `may_last`, `prepare` and `replaced` of threads/takeover.h. A copy may last until its limit, unless its
- * pages come from a server: of a file system, or of a userfaultfd. */
+ * pages come from a server: of a file system, or of a userfaultfd. (While the copy waits for the lock of the mappings, it
+ * waits for no page. To read the mappings would need the same lock.) */
 bool copier_may_last(struct copier *c, const char *waits_in);
 bool copier_prepare(struct copier *c);
 void copier_replaced(struct copier *c);
 
 /* For the operation `may_go_on`: a copy that waits for the lock of the mappings may last for lock_limit_ms. */
 bool copier_may_go_on(struct copier *c, const char *waits_in, uint64_t slept_ns);
+/* Was the latest loss a copy that waited for that lock? */
+bool copier_lost_by_lock(const struct copier *c);
 /* Does a copy that sleeps in this function of the kernel wait for the lock of the mappings? Most kernels do not name the
  * function of the lock, but the one that calls it. A copy that waits for a page is in another function. */
 bool copier_waits_for_lock(const char *function);

@@ -147,6 +147,7 @@ struct device {
     struct takeover *thread; /* threads/takeover.h */
     pthread_attr_t thread_attr;
     bool running, stop;
+    _Atomic bool asked_to_stop; /* device_stop was called. The thread that watches copies reads it */
     ev_io udp_readable, udp_writable, timer_readable, port_changed;
     struct loop_activity loop_activity; /* of `loop` */
     struct wait_limit wait_limit;

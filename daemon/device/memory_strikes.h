@@ -33,8 +33,8 @@ unsigned memory_strikes_limit(const struct memory_strikes *m, uid_t uid, unsigne
 unsigned memory_strikes_wait(const struct memory_strikes *m, uid_t uid, uint64_t now);
 
 /* The lock of a program's mappings may be held by a thread that has no processor, such as the kernel's khugepaged. If
- * nobody but the daemon's own user and root may use the daemon, a copy waits so many times as long for it: only their own
- * programs wait with it. With a group, one program must not keep others waiting. */
+ * nobody but the daemon's own user and root may use the daemon, a copy waits so many times as long for it: on this host,
+ * only their own programs wait with it. With a group, one program must not keep others waiting. */
 #define MEMORY_LOCK_TIMES 20u
 /* How long a copy may wait for that lock, if it may wait for limit_ms for a page. shared: a group may use the daemon. */
 static inline unsigned memory_lock_limit(unsigned limit_ms, bool shared)

@@ -334,7 +334,10 @@ static bool copy_may_go_on(void *device, const char *waits_in, uint64_t slept_ns
 {
     struct device *d = device;
 
-    return copier_may_go_on(&d->copier, waits_in, slept_ns);
+    if (atomic_load(&d->asked_to_stop) || !copier_may_go_on(&d->copier, waits_in, slept_ns))
+        return false;
+    activity_may_last(&d->activity, clock_ns() + NS_PER_S); /* the next question comes earlier */
+    return true;
 }
 
 static bool prepare_takeover(void *device)
@@ -405,6 +408,7 @@ void device_stop(struct device *d)
     if (!d->running)
         return;
     struct stop_call stop = {{.run = set_stop, .drop = keep}, d};
+    atomic_store(&d->asked_to_stop, true);
     mailbox_post(&d->mailbox, &stop.call);
     takeover_join(d->thread);
     d->thread = NULL;

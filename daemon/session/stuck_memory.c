@@ -2,7 +2,6 @@
 #define LOG_AREA LOG_SESSION
 #include "daemon/session/stuck_memory.h"
 
-#include <string.h>
 #include <sys/socket.h>
 
 #include "daemon/base/clock.h"
@@ -10,14 +9,9 @@
 #include "daemon/session/session.h"
 #include "daemon/threads/takeover.h"
 
-static bool lost_by_lock(const struct copier *c)
-{
-    return c->latest_loss == COPIER_LOST_COPY && copier_waits_for_lock(c->waits_in);
-}
-
 static const char *cause(const struct copier *c)
 {
-    switch (c->latest_loss) {
+    switch (c->loss.what) {
     case COPIER_LOST_SERVED_COPY:
         return "A file system in user space or of the network (FUSE, NFS), or a userfaultfd, provides the memory";
     case COPIER_LOST_CALL:
@@ -25,8 +19,10 @@ static const char *cause(const struct copier *c)
     case COPIER_LOST_COPY:
         break;
     }
-    if (lost_by_lock(c))
-        return "The lock of its mappings was held for so long. On busy processors, the kernel's khugepaged does that";
+    if (copier_lost_by_lock(c))
+        return "Another thread held the lock of its mappings for that time. On busy processors, the kernel's "
+               "khugepaged "
+               "does that";
     return "Swapped memory and a slow disk can do that";
 }
 
@@ -37,18 +33,13 @@ void stuck_memory_strike(struct device *d, const struct ucred *cred, const char 
     struct session *s;
 
     d->io.memory_timeouts++;
-    unsigned limit = memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now);
-    if (d->copier.latest_loss == COPIER_LOST_SERVED_COPY)
-        limit = limit < TAKEOVER_DOUBT_MS ? limit : TAKEOVER_DOUBT_MS;
-    else if (lost_by_lock(&d->copier))
-        limit = memory_lock_limit(limit, d->settings->group[0] != 0);
     log_warn(
         "%s, pid %d, uid %u: its memory did not answer within %u ms (the kernel waited in %s), so its session on %s "
         "ends. %s; see memory-timeout in pumiced(8)",
-        comm, (int)cred->pid, cred->uid, limit, d->copier.waits_in[0] ? d->copier.waits_in : "an unknown function",
-        d->name, cause(&d->copier));
+        comm, (int)cred->pid, cred->uid, d->copier.loss.limit_ms,
+        d->copier.loss.waits_in[0] ? d->copier.loss.waits_in : "an unknown function", d->name, cause(&d->copier));
     memory_strikes_add(&d->memory_strikes, cred->uid, now);
-    limit = memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now);
+    unsigned limit = memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now);
     TAILQ_FOREACH (s, &d->sessions, link) {
         if (s->cred.uid != cred->uid)
             continue;

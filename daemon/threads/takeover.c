@@ -312,9 +312,10 @@ static void tick(const struct takeover *t, bool during_call)
     nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
-/* The owner's answer for a call. */
+/* The owner's answer for a call that sleeps in a function of the kernel. */
 struct verdict {
     uint64_t call;
+    char waits_in[PROC_TEXT];
     bool may_last;
 };
 
@@ -326,34 +327,29 @@ static void read_wait(const struct takeover *t, char waits_in[PROC_TEXT])
         waits_in[0] = 0;
 }
 
-static bool may_go_on(const struct takeover *t, uint64_t slept_ns)
-{
-    char waits_in[PROC_TEXT];
-
-    if (!t->ops->may_go_on)
-        return false;
-    read_wait(t, waits_in);
-    return t->ops->may_go_on(t->arg, waits_in, slept_ns);
-}
-
 /* Has the call slept for too long? */
 static bool is_over_time(const struct takeover *t, uint64_t call, uint64_t slept_ns, struct verdict *v)
 {
-    if (slept_ns >= TAKEOVER_DOUBT_MS * NS_PER_MS && t->ops->may_last && v->call != call) {
-        char waits_in[PROC_TEXT];
+    uint64_t limit = (uint64_t)atomic_load(&t->limit_ms) * NS_PER_MS;
+    char waits_in[PROC_TEXT];
 
-        read_wait(t, waits_in);
-        *v = (struct verdict){call, t->ops->may_last(t->arg, waits_in)};
+    if (slept_ns < limit && (slept_ns < TAKEOVER_DOUBT_MS * NS_PER_MS || !t->ops->may_last))
+        return false;
+    read_wait(t, waits_in);
+    if (slept_ns >= limit)
+        return !t->ops->may_go_on || !t->ops->may_go_on(t->arg, waits_in, slept_ns);
+    if (v->call != call || strcmp(v->waits_in, waits_in) != 0) {
+        v->call = call;
+        memcpy(v->waits_in, waits_in, sizeof(waits_in));
+        v->may_last = t->ops->may_last(t->arg, waits_in);
     }
-    if (v->call == call && !v->may_last)
-        return true;
-    return slept_ns >= (uint64_t)atomic_load(&t->limit_ms) * NS_PER_MS && !may_go_on(t, slept_ns);
+    return !v->may_last;
 }
 
 static void *watch(void *arg)
 {
     struct takeover *t = arg;
-    struct verdict verdict = {0, true};
+    struct verdict verdict = {.call = 0};
     uint64_t seen = 0, since = clock_ns(); /* the latest call, and since when it sleeps or is over */
 
     prctl(PR_SET_NAME, "takeover");

@@ -36,11 +36,11 @@ struct takeover_ops {
     void (*restrict_rights)(void *arg);
     /* Runs in each kernel thread before it executes the function, to set the properties of the thread. */
     void (*enter)(void *arg);
-    /* Runs in another thread when a call has slept for TAKEOVER_DOUBT_MS, once for each call: may it last until its
-     * limit? On false, its time is over. waits_in: the function of the kernel in which the call sleeps; empty if the
-     * kernel does not tell. NULL: each call may. */
+    /* Runs in another thread when a call has slept for TAKEOVER_DOUBT_MS, and again when it sleeps in another function of
+     * the kernel: may it last until its limit? On false, its time is over. waits_in: that function; empty if the kernel
+     * does not tell. NULL: each call may. */
     bool (*may_last)(void *arg, const char *waits_in);
-    /* Runs in another thread while a call sleeps beyond its limit, again and again: may it last still? waits_in: as above.
+    /* Runs in another thread while a call sleeps beyond its limit, again and again: may it still go on? waits_in: as above.
      * NULL: it may not. */
     bool (*may_go_on)(void *arg, const char *waits_in, uint64_t slept_ns);
     /* Runs in another thread while a call lasts too long: may the function be continued? On false, it is asked again a
@@ -62,9 +62,9 @@ int takeover_start(struct takeover **out, const struct takeover_ops *ops, void *
 void takeover_join(struct takeover *t);
 
 /* Makes the system call nr with the arguments a[0 … 5]. To be called by the function only. Returns the result of the
- * kernel, which is -errno for an error. Returns -ETIMEDOUT if the call slept in the kernel for longer than limit_ms, and
- * is lost. Time that a call works, or waits for a processor, does not count. The limit is kept to within about a
- * quarter. */
+ * kernel, which is -errno for an error. Returns -ETIMEDOUT if the call slept in the kernel for longer than limit_ms, or
+ * for less if may_last forbade it, or for more if may_go_on allowed it. Then the call is lost. Time that a call works, or
+ * waits for a processor, does not count. These times are kept to within about a quarter. */
 long takeover_syscall(struct takeover *t, unsigned limit_ms, long nr, const long a[6]);
 
 /* How many kernel threads are lost and still in their calls. */

@@ -83,7 +83,7 @@ static void lose_a_copy(void *arg)
     c.thread = thread;
     memset(buffer, 'b', 3 * PAGE);
     cr_assert_eq(copy(buffer + 100, PAGE, memory + PAGE), -ETIMEDOUT);
-    loss = c.latest_loss;
+    loss = c.loss.what;
     /* The buffer now has the packets of others. */
     memset(buffer, 'x', 3 * PAGE);
     answer();
@@ -195,8 +195,38 @@ Test(copier, a_wait_for_the_lock_may_go_on)
     cr_expect_not(copier_may_go_on(&k, "handle_userfault", 99 * NS_PER_MS));
     cr_expect_not(copier_may_go_on(&k, "", 99 * NS_PER_MS));
     k.now.lock_limit_ms = 0;
-    cr_expect_not(copier_may_go_on(&k, "process_vm_rw_core", 0), "another user's program");
+    cr_expect_not(copier_may_go_on(&k, "process_vm_rw_core", 0), "a limit of zero");
     k.now.lock_limit_ms = 100;
     k.now.remote = NULL;
     cr_expect_not(copier_may_go_on(&k, "process_vm_rw_core", 0), "no copy");
+}
+
+/* It waits for no page, and to read the mappings would need the same lock. */
+Test(copier, a_copy_that_waits_for_the_lock_is_not_served)
+{
+    struct iovec remote = {NULL, 0};
+    struct copier k = {.now = {.remote = &remote, .n = 1, .maps_fd = -1}};
+
+    cr_expect(copier_may_last(&k, "process_vm_rw_core.constprop.0"));
+    cr_expect_not(copier_may_last(&k, "folio_wait_bit_common"), "no mappings to look at");
+}
+
+/* The target's limit for the lock comes to the question of the watching thread. */
+static void ask_during_a_copy(void *arg)
+{
+    struct copier_target to = own();
+    struct iovec l = {buffer, 1}, r = {memory, 1};
+
+    (void)arg;
+    c.thread = thread;
+    to.lock_limit_ms = 500;
+    cr_assert_eq(copier_read(&c, &to, &l, 1, &r, 1), 1);
+    cr_assert(copier_may_go_on(&c, "process_vm_rw_core", 499 * NS_PER_MS));
+    cr_assert_not(copier_may_go_on(&c, "process_vm_rw_core", 500 * NS_PER_MS));
+}
+
+Test(copier, a_target_has_a_limit_for_the_lock)
+{
+    memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    run_it(ask_during_a_copy);
 }

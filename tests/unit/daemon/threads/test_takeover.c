@@ -3,11 +3,15 @@
  * nobody writes to. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +19,7 @@
 #include "daemon/threads/takeover.h"
 
 #define LIMIT_MS 30
+#define PAGE 4096
 
 static struct takeover *t;
 static int silent[2], answers[2]; /* pipes */
@@ -42,11 +47,16 @@ static void enter(void *arg)
     entered++;
 }
 
+static int full[2] = {-1, -1}; /* a pipe, which has room as soon as the owner was asked once */
+
 static bool may_it_last(void *arg, const char *where)
 {
+    char page[PAGE];
+
     (void)arg;
-    asked++;
     snprintf(waits_in, sizeof(waits_in), "%s", where);
+    if (asked++ == 0 && full[0] >= 0)
+        return read(full[0], page, sizeof(page)) == sizeof(page);
     return may_last;
 }
 
@@ -238,6 +248,34 @@ static void calls_in_doubt(void *arg)
 Test(takeover, the_owner_may_end_a_call_before_its_limit)
 {
     run_it(calls_in_doubt);
+}
+
+static char *absent; /* a page of a userfaultfd that nobody reads */
+
+/* Waits for room in a pipe, and then for the page. */
+static void call_with_two_waits(void *arg)
+{
+    (void)arg;
+    may_last = false;
+    long n = takeover_syscall(t, 1000 * TAKEOVER_DOUBT_MS, SYS_write, (long[6]){full[1], (long)absent, PAGE});
+    expect(n == -ETIMEDOUT && asked == 2, "asked again in another function");
+    expect(strncmp(waits_in, "handle_userfault", 16) == 0, "the function of the second wait");
+}
+
+Test(takeover, the_owner_is_asked_for_each_wait)
+{
+    struct uffdio_api api = {.api = UFFD_API};
+    int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    FILE *wchan = fopen("/proc/self/wchan", "r");
+
+    absent = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_register r = {.range = {(uintptr_t)absent, PAGE}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+    if (!wchan || uffd < 0 || ioctl(uffd, UFFDIO_API, &api) != 0 || ioctl(uffd, UFFDIO_REGISTER, &r) != 0)
+        cr_skip_test("no userfaultfd that stops the kernel's copies: not root");
+    fclose(wchan);
+    cr_assert(pipe(full) == 0 && fcntl(full[1], F_SETPIPE_SZ, PAGE) == PAGE);
+    cr_assert_eq(write(full[1], (const char[PAGE]){0}, PAGE), PAGE);
+    run_it(call_with_two_waits);
 }
 
 static uint64_t now_ns(void)
