@@ -89,7 +89,14 @@ fault PROFILE_ATOMICS verbs/objects test_profile+e810 src/verbs/datapath/wr_opco
 fault LOCK_GROUP unit/daemon/session test_stuck_memory daemon/device/memory_strikes.h 'shared ? limit_ms :' ''
 fault LOCK_WAIT unit/daemon/client_mem test_copier daemon/client_mem/copier.c 'c->now.remote && copier_waits_for_lock(waits_in) &&' ''
 fault RUN_GAPS unit/daemon/loop test_tx_runs daemon/loop/tx.c 'capture_on(d) || !(late ||' 'true || !(late ||'
+fault LATE_ORDER unit/daemon/loop test_tx_runs daemon/loop/tx.c 'send_before(d, b, first, b->n - 1, now);' ''
+fault LATE_WAIT unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c 'note_wait(c, before, before + us * UINT64_C(1000), after);' ''
 fault LATE_WAKEUP unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c 'woken > before && woken < due ? woken : due' 'due'
+fault LOCK_SESSION unit/daemon/session test_stuck_memory daemon/session/session.c '= memory_lock_limit(s->client_mem->limit_ms, d->settings->group[0] != 0)' '= 0'
+fault LOCK_SERVED unit/daemon/client_mem test_copier daemon/client_mem/copier.c 'if (copier_waits_for_lock(waits_in))' 'if (false)'
+fault WAIT_AGAIN unit/daemon/threads test_takeover daemon/threads/takeover.c 'v->call != call || strcmp(v->waits_in, waits_in) != 0' 'v->call != call'
+fault WATCH_WAKE unit/daemon/threads test_loop_activity daemon/threads/loop_activity.c 'activity_wake(w->data' 'activity_turn(w->data'
+fault WATCH_LAST unit/daemon/server test_watchdog daemon/server/watchdog.c '&& now >= atomic_load(&w->thread[i].activity->may_last_until)' ''
 fault WATCH_REST unit/daemon/server test_watchdog daemon/base/activity.c '== ACTIVITY_UNWATCHED)' '== ACTIVITY_WATCHED)'
 
 # --- unkind devices

@@ -4,8 +4,8 @@
  * functions get times. They make no system call.
  *
  * A wait with a short slice is soon over, so it does not show whether the other programs still compute. Therefore the
- * time with short slices ends after 20 ms. If a yield is slow again soon after, another such time begins, which is twice
- * as long. So slow yields stay rare. */
+ * time with short slices ends after 20 ms. If a wait is slow again soon after, another such time begins, which is twice
+ * as long. So slow waits stay rare. */
 #ifndef PUMICE_SRC_VERBS_BASE_POLL_BRIEF_H
 #define PUMICE_SRC_VERBS_BASE_POLL_BRIEF_H
 
@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 /* clang-format off */
-/* A slow yield begins a time with short slices if another one, or another such time, ended less than AGAIN before. One
- * slow yield may be an accident. A quota of the control group stops a thread every 100 ms, and lets it run for 25 ms if it has half a
- * processor of two. Short slices would not help then. Measured with AGAIN of 100 ms: an allreduce of 16 ranks with a quota
- * of one processor took 1.2 ms, and takes 0.5 to 0.8 ms now. */
+/* A slow wait is a slow yield or a late wakeup. It begins a time with short slices if another one, or another such time,
+ * ended less than AGAIN before. One slow wait may be an accident. A quota of the control group stops a thread every 100 ms,
+ * and lets it run for 25 ms if it has half a processor of two. Short slices would not help then. Measured with AGAIN of
+ * 100 ms: an allreduce of 16 ranks with a quota of one processor took 1.2 ms, and takes 0.5 to 0.8 ms now. */
 #define VB_POLL_BRIEF_AGAIN_NS      UINT64_C(20000000)
 /* The first time with short slices lasts MIN. Each further one is twice as long, up to MAX. Chosen, not measured. */
 #define VB_POLL_BRIEF_MIN_NS        UINT64_C(20000000)
@@ -32,7 +32,7 @@
 /* The state of a thread, initially zero. Times are ns of CLOCK_MONOTONIC. */
 struct vb_poll_brief {
     bool many; /* many programs use the device; then there are no times with short slices */
-    uint64_t slow_at; /* end of the last slow yield; 0: there was none */
+    uint64_t slow_at; /* end of the last slow wait; 0: there was none */
     uint64_t until; /* end of the last time with short slices; 0: there was none */
     uint64_t length; /* how long that was to be */
     unsigned yields; /* since the last average */

@@ -55,6 +55,17 @@ Test(poll_wait, a_thread_waits_for_its_daemon)
     cr_expect_geq(vb_clock(CLOCK_MONOTONIC) - before, VB_POLL_DEATH_NS);
 }
 
+/* Nobody wakes it, so the wait ends long after the time that it asked for. */
+Test(poll_wait, a_late_end_of_that_wait_shows_that_other_programs_compute)
+{
+    for (unsigned i = 0; i < 200 && atomic_load(&page.waiting) == 0; i++) {
+        vb_poll_self.brief.slow_at = 0;
+        vb_poll_wait(&cq);
+    }
+    cr_assert_neq(atomic_load(&page.waiting), 0);
+    cr_expect_neq(vb_poll_self.brief.slow_at, 0);
+}
+
 /* No thread would end the wait. */
 Test(poll_wait, a_thread_does_not_wait_for_a_daemon_that_is_gone)
 {
