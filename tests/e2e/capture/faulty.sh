@@ -13,7 +13,7 @@ run()
     shift 2
     # shellcheck disable=SC2016
     timeout 120 "$pumice" run --addresses "$block.1,$block.2" --fault "$faults" --capture "$file" "$@" -- sh -c '
-        for program in "ib_write_bw -s 10000 -n 100" "ib_read_bw -s 10000 -n 60"; do
+        for program in "ib_write_bw -s 10000 -n 200" "ib_read_bw -s 10000 -n 120"; do
             pumice on 0 -- $program </dev/null >"$0/server" 2>&1 &
             for i in 1 2 3 4 5 6 7 8; do # until the server listens
                 sleep 0.3

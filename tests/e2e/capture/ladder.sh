@@ -50,10 +50,10 @@ if have "a faulty run" ib_write_bw editcap tshark; then
     block=127.39.$(($$ % 250))
     # shellcheck disable=SC2016
     timeout 120 "$pumice" run --addresses "$block.1,$block.2" --fault loss=5% --seed 3 --capture lossy.pcapng --capture-lost -- sh -c '
-        pumice on 0 -- ib_write_bw -s 20000 -n 60 </dev/null >"$0/server" 2>&1 &
+        pumice on 0 -- ib_write_bw -s 20000 -n 100 </dev/null >"$0/server" 2>&1 &
         for i in 1 2 3 4 5 6 7 8; do # until the server listens
             sleep 0.3
-            pumice on 1 -- ib_write_bw -s 20000 -n 60 "$1" </dev/null >"$0/client" 2>&1 && break
+            pumice on 1 -- ib_write_bw -s 20000 -n 100 "$1" </dev/null >"$0/client" 2>&1 && break
         done
         wait' "$dir" "$block.1" >out 2>&1 || fail "no faulty run: $(tail -3 client out)"
     shark() { HOME=$dir XDG_CONFIG_HOME=$dir tshark -r lossy.pcapng -Y "$1" 2>/dev/null | wc -l; }

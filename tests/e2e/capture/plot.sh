@@ -47,21 +47,21 @@ if have "a faulty run" ib_write_bw editcap tshark; then
     block=127.40.$(($$ % 250))
     # shellcheck disable=SC2016
     timeout 120 "$pumice" run --addresses "$block.1,$block.2" --fault loss=5% --seed 5 --capture lossy.pcapng --capture-lost -- sh -c '
-        pumice on 0 -- ib_write_bw -s 20000 -n 30 </dev/null >"$0/server" 2>&1 &
+        pumice on 0 -- ib_write_bw -s 20000 -n 100 </dev/null >"$0/server" 2>&1 &
         for i in 1 2 3 4 5 6 7 8; do # until the server listens
             sleep 0.3
-            pumice on 1 -- ib_write_bw -s 20000 -n 30 "$1" </dev/null >"$0/client" 2>&1 && break
+            pumice on 1 -- ib_write_bw -s 20000 -n 100 "$1" </dev/null >"$0/client" 2>&1 && break
         done
         wait' "$dir" "$block.1" >out 2>&1 || fail "no faulty run: $(tail -3 client out)"
     shark() { HOME=$dir XDG_CONFIG_HOME=$dir tshark -r lossy.pcapng -Y "$1" 2>/dev/null | wc -l; }
     # Probes between the daemons belong to no queue pair. Their reports of what is missing belong to that of the requests.
     lost=$(shark 'frame.comment contains "fault: lost" && (!(infiniband.bth.destqp == 2) || frame.comment contains "SACK")') again=$(shark 'frame.comment contains "retransmission"')
     plot -o lossy.svg lossy.pcapng || fail "$(cat err)"
-    has "a faulty run" "$(shown lossy.svg)" "ib_write_bw, 600,000 bytes, $lost lost, $again retransmissions"
+    has "a faulty run" "$(shown lossy.svg)" "ib_write_bw, 2,000,000 bytes, $lost lost, $again retransmissions"
     editcap -F pcap lossy.pcapng plain.pcap 2>/dev/null
     plot -o plain.svg plain.pcap || fail "$(cat err)"
     has "a faulty run" "$(shown lossy.svg)" "1 queue pair in"
-    grep -qE "600,000 bytes, [1-9][0-9]* lost, $again retransmissions" <(shown plain.svg) || fail "without comments: $(shown plain.svg | grep bytes)"
+    grep -qE "2,000,000 bytes, [1-9][0-9]* lost, $again retransmissions" <(shown plain.svg) || fail "without comments: $(shown plain.svg | grep bytes)"
 fi
 
 # 3. A part of the capture, and errors.
