@@ -65,7 +65,7 @@ has "one way, by the other's probes" "$(cat "$dir/one")" "probes of $block.2 arr
 in_lab "$pumice" fault off
 # Losses are no verdict: it tries again.
 in_lab "$pumice" fault loss=50%
-is "half of them lost" "$(verdict "$(ping --json -i 30 $block.2)")" ok
+is "half of them lost" "$(verdict "$(ping --json -c 80 -i 30 $block.2)")" ok
 in_lab "$pumice" fault off
 
 # --- smaller MTUs on the way ---
