@@ -98,7 +98,7 @@ SH
 export endurance=$BUILD/tests/verbs/rdma_endurance
 burst=(bash ./burst.sh $((26000 + $$ % 2000)))
 if have "a network that loses" python3; then
-    echo 'to 0: rate 100Mbit, latency 10us, queue 16kB, mark 4kB' >net
+    echo 'to 0: rate 100Mbit, latency 10us, queue 6kB, mark 2kB' >net
     timeout 60 "$pumice" run --hosts 2 --ecn=on --net net --record lossy "${burst[@]}" >out 2>&1 || fail "a network that loses: $(cat out)"
     rm net
     lost=$(grep -c '"fault": "lost"' lossy/decisions.jsonl)
