@@ -4,9 +4,31 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/verbs/endurance/endurance.h"
+
+#define LISTEN_SECONDS 20 /* for which a client waits for its server */
+
+/* Connects to the server. The server may not listen yet: then the client tries again. */
+static int connect_to(const struct addrinfo *ai)
+{
+    time_t end = time(NULL) + LISTEN_SECONDS;
+
+    for (;;) {
+        int fd = socket(ai->ai_family, SOCK_STREAM, 0);
+
+        if (fd < 0)
+            die("socket");
+        if (connect(fd, ai->ai_addr, ai->ai_addrlen) == 0)
+            return fd;
+        if (errno != ECONNREFUSED || time(NULL) >= end)
+            die("connect");
+        close(fd);
+        usleep(50000);
+    }
+}
 
 static void tcp_connect(void)
 {
@@ -16,13 +38,13 @@ static void tcp_connect(void)
     int one = 1, fd = -1;
 
     snprintf(service, sizeof service, "%d", opt.port);
-    if (getaddrinfo(opt.host, service, &hints, &ai) != 0 || (fd = socket(ai->ai_family, SOCK_STREAM, 0)) < 0)
+    if (getaddrinfo(opt.host, service, &hints, &ai) != 0)
         die("address");
     if (opt.host) {
-        if (connect(fd, ai->ai_addr, ai->ai_addrlen) != 0)
-            die("connect");
-        st.tcp = fd;
+        st.tcp = connect_to(ai);
     } else {
+        if ((fd = socket(ai->ai_family, SOCK_STREAM, 0)) < 0)
+            die("socket");
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
         if (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, 1) != 0 || (st.tcp = accept(fd, NULL, NULL)) < 0)
             die("listen");
