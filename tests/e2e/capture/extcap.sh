@@ -39,7 +39,7 @@ within()
         sleep 0.05
     done
     "$@" >"$dir/out" 2>&1 || fail "$*: $(tail -3 "$dir/out")"
-    sleep 0.5
+    await_unchanged "$file"
     kill -INT $tshark
     wait $tshark || fail "tshark -i $interface: $(tail -3 "$dir/tshark")"
 }

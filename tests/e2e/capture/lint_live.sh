@@ -5,17 +5,18 @@
 . "$(dirname "$0")/../lib/common.bash"
 . "$lib/captures.bash"
 block=127.43.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet
-capture=
+capture= file=
 also_clean() { [ -z "$capture" ] || kill "$capture" 2>/dev/null; }
 
 need dumpcap tshark ibv_xsrq_pingpong ib_read_bw
 
 start() # FILE
 {
-    dumpcap -q -i lo -B 64 -f "udp port 4791 and net $block.0/24" -w "$1" 2>"$dir/dumpcap" &
+    file=$1
+    dumpcap -q -i lo -B 64 -f "udp port 4791 and net $block.0/24" -w "$file" 2>"$dir/dumpcap" &
     capture=$!
     for _ in $(seq 100); do
-        [ -s "$1" ] && return # it has begun
+        [ -s "$file" ] && return # it has begun
         kill -0 $capture 2>/dev/null || break
         sleep 0.1
     done
@@ -25,7 +26,7 @@ start() # FILE
 
 stop()
 {
-    sleep 0.5
+    await_unchanged "$file"
     kill -INT $capture
     wait $capture
     capture=

@@ -49,7 +49,14 @@ for asked in "index right" "mtu right" "file right" "index wrong 0"; do
 done
 # The address of a connection by rdma_cm comes from the kernel, even if the program modifies its queue pair by itself.
 if command -v rping >/dev/null; then
-    out=$(check --check -- sh -c 'rping -s -q -a 127.0.0.1 -p 7199 -C 2 & sleep 1; rping -c -q -a 127.0.0.1 -p 7199 -C 2; wait')
+    # shellcheck disable=SC2016
+    out=$(check --check -- bash -c '
+        rping -s -q -a 127.0.0.1 -p 7199 -C 2 &
+        for i in $(seq 200); do
+            pumice status --json --only listeners | grep -q "\"port\": 7199" && break
+            sleep 0.1
+        done
+        rping -c -q -a 127.0.0.1 -p 7199 -C 2; wait')
     hasnt "an index of rdma_cm" "$out" "gid-index"
     has "rping" "$out" "pumice: check: "
 fi

@@ -44,8 +44,9 @@ timeout 300 "$pumice" shrink --output direct --seeds 3 --fault loss=0.2% -- "$lo
 is "faults that are left" "$(decisions direct)" 2
 
 # --- a program over RC, whose QP numbers and PSNs are random, and a capture that the linter accepts
+export -f await_listener
 # shellcheck disable=SC2016
-rc=(sh -c 'pumice on 0 -- ibv_rc_pingpong -g 0 -s 8192 -n 200 >/dev/null & sleep 0.5; pumice on 1 -- ibv_rc_pingpong -g 0 -s 8192 -n 200 127.0.0.1 >/dev/null; wait')
+rc=(bash -c 'pumice on 0 -- ibv_rc_pingpong -g 0 -p $0 -s 8192 -n 200 >/dev/null & await_listener $0; pumice on 1 -- ibv_rc_pingpong -g 0 -p $0 -s 8192 -n 200 127.0.0.1 >/dev/null; wait' $((22000 + $$ % 2000)))
 if have "a program over RC" ibv_rc_pingpong; then
     block=127.57.$(($$ % 250))
     rc[2]=${rc[2]/127.0.0.1/$block.1}

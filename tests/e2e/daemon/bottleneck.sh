@@ -26,6 +26,7 @@ done
 
 library=$BUILD/lib/pumice/libibverbs.so.1
 asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
+export -f await_listener
 program() # HOST COMMAND...
 {
     local n=$1
@@ -63,7 +64,7 @@ traffic()
         program c ib_send_bw -p $p -e -s 65536 -n 600 -t 16 >"$dir/server$n" 2>&1 &
         pids+=($!)
     done
-    sleep 1
+    ip netns exec "${ns}c" bash -c 'await_listener 18601 18602'
     for n in a b; do
         [ $n = a ] && p=18601 || p=18602
         program "$n" ib_send_bw -p $p -e -s 65536 -n 600 -t 16 "$net.3" >"$dir/client$n" 2>&1 &

@@ -35,9 +35,10 @@ is "the daemon keeps to it" "$(cpus "${pids[0]}")" "$last"
 
 export PUMICE_SOCKET=$dir/s
 preload=$("$pumice" env | sed -n "s/^export LD_PRELOAD=//p" | tr -d "'\"")
-pingpong() { LD_PRELOAD=$preload taskset -c "$last" ibv_rc_pingpong -g 0 -p $((20000 + $$ % 10000)) -s 4000000 -n 200 "$@" >"$dir/out$#" 2>&1; }
+port=$((20000 + $$ % 10000))
+pingpong() { LD_PRELOAD=$preload taskset -c "$last" ibv_rc_pingpong -g 0 -p $port -s 4000000 -n 200 "$@" >"$dir/out$#" 2>&1; }
 pingpong &
-sleep 0.5
+await_listener $port
 pingpong 127.0.0.1 || fail "ping-pong on the daemon's processor: $(cat "$dir/out1")"
 wait $! || fail "its server: $(cat "$dir/out0")"
 wakes=$("$pumice" status --json | python3 -c 'import json, sys

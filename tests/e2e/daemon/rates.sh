@@ -108,10 +108,27 @@ else
 fi
 
 # Rates while something is sent.
-LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s ib_write_bw -F -x 0 -s 4096 -D 4 -p $((port + 500)) >"$dir/bw1" 2>&1 &
-sleep 0.5
-LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s ib_write_bw -F -x 0 -s 4096 -D 4 -p $((port + 500)) 127.0.0.1 >"$dir/bw2" 2>&1 &
-sleep 2
+bw() # [ADDRESS]
+{
+    LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s exec ib_write_bw -F -x 0 -s 4096 -D 60 -p $((port + 500)) "$@"
+}
+sends() # whether one of these programs sends
+{
+    "$pumice" status --json --socket "$dir/s" | python3 -c '
+import json, sys
+qps = json.load(sys.stdin)["hosts"][0]["status"]["devices"][0]["qps"]
+sys.exit(not any(q["comm"] == "ib_write_bw" and q["counters"].get("sent_pkts", 0) > 1000 for q in qps))'
+}
+bw >"$dir/bw1" 2>&1 &
+server=$!
+await_listener $((port + 500))
+bw 127.0.0.1 >"$dir/bw2" 2>&1 &
+client=$!
+for _ in $(seq 200); do
+    sends && break
+    sleep 0.1
+done
+sends || fail "nothing is sent: $(cat "$dir/bw1" "$dir/bw2")"
 "$pumice" top --socket "$dir/s" -n 2 -d 0.5 >"$dir/top"
 "$pumice" status --socket "$dir/s" --interval 0.3 --number 2 >"$dir/grown"
 [ "$(grep -c '^---' "$dir/grown")" = 2 ] || fail "two intervals: $(cat "$dir/grown")"
@@ -132,7 +149,8 @@ import sys
 rows = [l.split() for l in open(sys.argv[1]) if "ib_write_bw" in l]
 assert rows and max(float(r[6]) for r in rows[2:] if r[6] != "-") > 1, rows  # tx MB/s
 PY
-wait %2 %3 2>/dev/null
+kill "$server" "$client"
+wait "$server" "$client" 2>/dev/null
 kill "$pid"
 wait "$pid"
 [ $? -eq 0 ] || fail "the daemon's exit code"

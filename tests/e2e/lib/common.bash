@@ -43,6 +43,29 @@ need() # TOOL...: without one of them the script is skipped
     done
 }
 
+# await_listener PORT...: until programs listen at these TCP ports, for at most 20 s each. Other shells can have it by export -f.
+await_listener()
+{
+    local port i
+    for port; do
+        for ((i = 0; i < 400; i++)); do
+            grep -qsE "$(printf ':%04X' "$port") [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6 && break
+            sleep 0.05
+        done
+    done
+}
+
+# await_unchanged FILE: until its size has been the same for a second, for at most 20 s
+await_unchanged()
+{
+    local size=-1 now i same=0
+    for ((i = 0; i < 200 && same < 10; i++)); do
+        now=$(stat -c %s "$1" 2>/dev/null)
+        same=$((now == size ? same + 1 : 0)) size=$now
+        sleep 0.1
+    done
+}
+
 # future_library FILE: makes a shared library that imports ibv_of_the_future of IBVERBS_PRIVATE_99 from libibverbs.so.1, as libraries of a
 # later rdma-core do that no Pumice knows yet
 future_library()
