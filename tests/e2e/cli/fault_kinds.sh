@@ -63,7 +63,7 @@ if have "link events" ibv_asyncwatch ibv_devinfo script; then
         pumice fault off
         until grep -aq PORT_ACTIVE "$dir/events"; do sleep 0.05; done
         ibv_devinfo
-        pumice fault link=down,from=100ms,for=200ms
+        pumice fault link=down,from=100ms,for=3s
         until [ $(grep -ac PORT_ERR "$dir/events") = 2 ] && [ $(grep -ac PORT_ACTIVE "$dir/events") = 2 ]; do sleep 0.05; done
         echo twice
         kill $!' 2>&1)

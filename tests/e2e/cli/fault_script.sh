@@ -41,7 +41,7 @@ has "both" "$out" '"fault_script": "at 0s: nothing'
 
 # --- at run time ---
 out=$(timeout 60 "$pumice" run -- bash -c '
-    echo "at 0s: link down for 300ms" >"$dir/script"
+    echo "at 0s: link down for 3s" >"$dir/script"
     pumice fault --script "$dir/script"
     until pumice status --json | grep -q "\"link_fault\": true"; do sleep 0.02; done
     until pumice status --json | grep -q "\"port\": \"active\""; do sleep 0.02; done

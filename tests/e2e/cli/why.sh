@@ -109,7 +109,11 @@ hasnt "ACK: no retry yet" "$out" "retries are left"
 end
 
 scene retry 'loss=100%'
-out=$(why "$qp")
+for _ in $(seq 15); do # until the first retry
+    out=$(why "$qp")
+    [[ $out != *"retries are left"* ]] || break
+    sleep 0.1
+done
 has "retries" "$out" "retries are left, then it fails"
 for _ in $(seq 50); do
     out=$(why "$qp")
