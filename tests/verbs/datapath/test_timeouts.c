@@ -98,7 +98,7 @@ static void all_run_out(void)
 
 static void an_answer_ends_it(void)
 {
-    struct timed t = make(FIRST_CODE, 0);
+    struct timed t = make(FIRST_CODE + 2, 0);
     bool right = true;
     for (uint64_t i = 0; i < 20; i++) {
         write_once(&t, i);

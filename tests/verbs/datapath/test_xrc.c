@@ -272,8 +272,11 @@ static void other_process(struct ibv_context *cb)
     need(ibv_destroy_qp(a.qp) == 0);
     a.qp = NULL;
     domain = saved;
-    usleep(50000); /* the other process' references go when the daemon sees its end */
-    ok(ibv_close_xrcd(shared) == 0, "the domain closes");
+    /* The other process' references go when the daemon sees its end. */
+    int rc;
+    for (double end = vt_now() + vt_wait_seconds(); (rc = ibv_close_xrcd(shared)) == EBUSY && vt_now() < end;)
+        usleep(10000);
+    ok(rc == 0, "the domain closes");
     close(fd);
     unlink(path);
 }

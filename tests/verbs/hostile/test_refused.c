@@ -116,11 +116,18 @@ static void forge(const struct hostile *h)
     execlp("python3", "python3", "tests/e2e/lib/forge.py", address, address, qpn, "1", "1000000000", (char *)NULL);
 }
 
+static long from_another_port(const struct hostile *h)
+{
+    return hostile_status_number(h, "\"rx_bad_port\"");
+}
+
+/* It goes on when packets of the scripts have arrived. */
 static void forged(const struct hostile *h)
 {
     go_on(forge, h);
     go_on(forge, h);
-    usleep(500000); /* until the scripts have started */
+    for (double end = vt_now() + 30; from_another_port(h) <= 0 && vt_now() < end;)
+        usleep(50000);
 }
 
 /* --- the victim -------------------------------------------------------------------------------- */
@@ -169,8 +176,7 @@ int main(void)
     for (unsigned i = 0; i < 2 * LEN; i++)
         same &= victim.buf[i] == 'v';
     ok(same, "the victim's memory is as before");
-    long refused = hostile_status_number(&h, "\"rx_bad_source_qp\""),
-         bad_port = hostile_status_number(&h, "\"rx_bad_port\"");
+    long refused = hostile_status_number(&h, "\"rx_bad_source_qp\""), bad_port = from_another_port(&h);
     printf("# %ld packets of other queue pairs, %ld from another port\n", refused, bad_port);
     ok(refused > 0, "packets of other queue pairs were refused");
     ok(bad_port > 0, "packets from another port were refused");

@@ -127,6 +127,17 @@ static bool becomes_empty(void)
     return false;
 }
 
+/* A thread of its own closes descriptors. So this waits until their number has been the same for half a second. */
+static void await_descriptors(const char *pid)
+{
+    double since = vt_now();
+    for (unsigned number = descriptors(pid); vt_now() - since < 0.5; usleep(10000)) {
+        unsigned now = descriptors(pid);
+        since = now == number ? since : vt_now();
+        number = now;
+    }
+}
+
 /* --- the survivor */
 
 static void connect_peer(const struct card *other)
@@ -206,7 +217,7 @@ int main(void)
         naks += status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR;
         empty = becomes_empty();
         if (n == 0)
-            usleep(300000); /* a thread of its own closes descriptors */
+            await_descriptors(pid);
         for (double end = vt_now() + vt_wait_seconds(); n && vt_now() < end && descriptors(pid) != first;)
             usleep(1000);
         first = n ? first : descriptors(pid);
