@@ -529,8 +529,8 @@ valgrind: deps-test deps-dev
 include tests/fuzz/fuzz.mk
 
 .PHONY: bench
-bench: deps-bench
-	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE) $(RDMACM_BIN) $(BUILD)/tests/bench/tcp_connections $(LAYOUT_BENCH) \
+bench: deps-bench deps-mpi
+	$(SUBMAKE) all $(BUILD)/tests/mpi/openmpi/perf $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE) $(RDMACM_BIN) $(BUILD)/tests/bench/tcp_connections $(LAYOUT_BENCH) \
 		$(POST_POLL)
 	@$(BUILD)/tests/bench/tm_depth
 	@$(PUMICE) run --hosts 2 -- $(LAYOUT_BENCH)

@@ -26,8 +26,8 @@ sys.dont_write_bytecode = True
 for folder in ("e2e/lib", "mpi"):
     sys.path.insert(0, os.path.join(os.path.dirname(HERE), folder))
 
-import cases as table  # noqa: E402
 import lab as labs  # noqa: E402
+import mpi_job  # noqa: E402
 import progress  # noqa: E402
 
 SECONDS_MAX = 20  # of one measurement; what takes longer is a failure of the measure
@@ -39,8 +39,6 @@ QUICK = ("none", "1 computes", "4 compute", "quota 0.5")
 # Measure: (unit, smaller is better, with TCP, too)
 MEASURES = {"ping-pong 8 B, median": ("µs", True, True), "ping-pong 8 B, mean": ("µs", True, True), "ping-pong 8 B, 99 %": ("µs", True, True), "stream 64 KiB": ("MiB/s", False, True),
             "allreduce 8 B, 16 ranks": ("µs", True, True), "posts, each polled once": ("/s", False, False)}
-TCP = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo", "OMPI_MCA_opal_common_ucx_tls": "any", "OMPI_MCA_opal_common_ucx_devices": "any"}
-QUIET = {"UCX_LOG_LEVEL": "error", "UCX_WARN_UNUSED_ENV_VARS": "n"}
 
 
 class Quota:
@@ -160,24 +158,18 @@ class Bench:
 
     def ucx(self, lab, way, args, column):
         tool, port = labs.which("ucx_perftest"), labs.tcp_port()
-        env = [dict(host.env(), UCX_TLS="rc_v,self") if way == "rc" else TCP for host in lab.hosts]
-        server = labs.Process([tool, "-p", port], {**env[0], **QUIET}, lab.log("server"))
+        env = [dict(host.env(), UCX_TLS="rc_v,self") if way == "rc" else mpi_job.TCP for host in lab.hosts]
+        server = labs.Process([tool, "-p", port], {**env[0], **mpi_job.QUIET}, lab.log("server"))
         try:
             labs.wait_listening(server, port)
-            client = labs.Process([tool, "-p", port, "127.0.0.1", "-w", 100, "-f", *args], {**env[1], **QUIET}, lab.log("client"))
+            client = labs.Process([tool, "-p", port, "127.0.0.1", "-w", 100, "-f", *args], {**env[1], **mpi_job.QUIET}, lab.log("client"))
             return float(self.finish(client).strip().splitlines()[-1].split()[column])
         finally:
             if server.alive():
                 server.kill()
 
     def allreduce(self, lab, way):
-        launcher, env = table.LAUNCH["openmpi"]
-        program = os.path.join(self.build.dir, "tests", "mpi", "openmpi", "perf")
-        if not os.path.exists(program):
-            raise labs.Unavailable(f"{os.path.relpath(program)} is not built")
-        ours = dict(LD_PRELOAD=lab.preload, PUMICE_LAB=lab.dir, PUMICE_HOSTS=str(len(lab.hosts)), UCX_TLS="rc_v,self")
-        env = {**env, **QUIET, **(ours if way == "rc" else TCP)}
-        return float(self.finish(labs.Process([labs.which(launcher[0])] + launcher[1:] + ["-n", 16, program, "allreduce", 8, 200], env, lab.log("job"))).split()[-1])
+        return float(self.finish(mpi_job.start(self.build, lab, way, 16, "allreduce", 8, 200)).split()[-1])
 
     def posts(self, lab):
         """From one device to another of the same daemon."""

@@ -24,9 +24,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e/lib"))
+for folder in ("e2e/lib", "mpi"):
+    sys.path.insert(0, os.path.join(os.path.dirname(HERE), folder))
 
 import lab as labs  # noqa: E402
+import mpi_job  # noqa: E402
 import processors  # noqa: E402
 import progress  # noqa: E402
 
@@ -36,9 +38,14 @@ SIZE_NAME = {2: "2 B", 8: "8 B", 64: "64 B", 4096: "4 KiB", 65536: "64 KiB", MIB
 # pages make the first 700 MB slower (docs/design-notes.md).
 BW_ITERATIONS = {2: 500000, 64: 1000000, 4096: 500000, 65536: 60000, MIB: 4000}
 LAT_ITERATIONS = {2: 20000, 8: 20000, 4096: 10000, 65536: 2000, MIB: 300}
-WHERE = {"hosts": "hosts, UDP over loopback", "veth9000": "hosts, veth MTU 9000", "device": "one device", "loss": "hosts, 1 % loss"}
+WHERE = {"hosts": "hosts, UDP over loopback", "veth9000": "hosts, veth MTU 9000", "device": "one device", "loss": "hosts, 1 % loss",
+         "loss5": "hosts, 5 % loss", "loss5off": "hosts, 5 % loss, go-back-N", "reorder5": "hosts, 5 % out of order",
+         "reorder5off": "hosts, 5 % out of order, go-back-N"}
+FAULTS = {"loss": ["--fault", "loss=1%"], "loss5": ["--fault", "loss=5%"], "loss5off": ["--fault", "loss=5%", "--selective", "off"],
+          "reorder5": ["--fault", "reorder=5%"], "reorder5off": ["--fault", "reorder=5%", "--selective", "off"]}
 RDMA_DEVICES = "/sys/class/infiniband"
 SECONDS_MAX = 20  # of one measurement; what takes longer is reported as a failure of the measure, not waited for
+JOB_SECONDS_MAX = 60  # of one job of MPI
 
 
 @dataclasses.dataclass
@@ -83,6 +90,10 @@ TARGETS = [
     Target("ib_send_lat 8 B within one device ÷ busy UDP ping-pong", "device/ib_send_lat/8", "raw/udp-busy", 1, 0.5, True),
     Target("ib_write_bw 1 MiB within one device ÷ iperf3 TCP", "device/ib_write_bw/1048576", "tcp/iperf3", 2.2, 4),
     Target("ib_write_bw 64 KiB at 1 % loss ÷ without", "loss/ib_write_bw/65536", "hosts/ib_write_bw/65536", 0.85, 0.95),
+    Target("ib_write_bw 64 KiB at 5 % loss ÷ without", "loss5/ib_write_bw/65536", "hosts/ib_write_bw/65536", 0.5, 0.7),
+    Target("ib_write_bw 64 KiB with 5 % out of order ÷ without", "reorder5/ib_write_bw/65536", "hosts/ib_write_bw/65536", 0.9, 0.95),
+    Target("Open MPI, a job of 16 ranks ÷ over TCP", "job/16/rc", "job/16/tcp", 1.5, 1, True),
+    Target("Open MPI, a job of 64 ranks ÷ over TCP", "job/64/rc", "job/64/tcp", 1.5, 1, True),
     Target("CPU of a daemon when nothing is posted", "idle/cpu", None, 0.01, 0, True, "%"),
 ]
 
@@ -90,8 +101,8 @@ TARGETS = [
 def perftest_argv(where, program, size, port):
     latency = program.endswith("_lat")
     count = (LAT_ITERATIONS if latency else BW_ITERATIONS)[size]
-    if where == "loss":
-        count //= 2
+    if where in FAULTS:
+        count //= 6 if where.endswith("off") else 2
     sizes = [] if "atomic" in program else ["-s", size]
     return [labs.which(program), "-F", *sizes, "-n", count, "-p", port] + ([] if latency else ["-N"])
 
@@ -132,7 +143,7 @@ class Bench:
         if name in self.lab_why:
             raise labs.Unavailable(self.lab_why[name])
         if name not in self.labs:
-            topology, options = ("hosts", ["--fault", "loss=1%", "--seed", "1"]) if name == "loss" else (name, [])
+            topology, options = ("hosts", [*FAULTS[name], "--seed", "1"]) if name in FAULTS else (name, [])
             try:
                 if self.build.missing():
                     raise labs.Unavailable("not built: " + ", ".join(os.path.relpath(m) for m in self.build.missing()))
@@ -210,8 +221,21 @@ class Bench:
             raise labs.Trouble(f"{name}: {out.stderr.strip()}")
         return float(out.stdout)
 
+    def job(self, way, ranks):
+        """The seconds of a job of Open MPI that does no more than MPI_Init, one allreduce and MPI_Finalize."""
+        begin = time.monotonic()
+        process = mpi_job.start(self.build, self.lab("hosts"), way, ranks, "allreduce", 8, 1)
+        try:
+            code = process.wait(JOB_SECONDS_MAX)
+            if code != 0:
+                raise labs.Trouble(("took too long" if code is None else f"exit code {code}") + f": {process.line}: {process.output()[-200:]}")
+            return time.monotonic() - begin
+        finally:
+            if process.alive():
+                process.kill()
+
     def idle_cpu(self):
-        """Per cent of one CPU that a daemon uses in 3 seconds without work, on average: its watchdog looks once a second."""
+        """Per cent of one CPU that a daemon uses in 3 seconds without work, on average."""
         daemons = [h.daemon for lab in self.labs.values() for h in lab.hosts]
         if not daemons:
             raise labs.Unavailable("no daemon runs")
@@ -234,7 +258,10 @@ class Bench:
                         yield Measure(f"{where}/{program}/{size}", f"{program} {SIZE_NAME[size]}", unit,
                                       lambda w=where, p=program, s=size: self.perftest(w, p, s), WHERE[where])
             yield Measure(f"{where}/ib_atomic_lat/8", "ib_atomic_lat 8 B", "µs", lambda w=where: self.perftest(w, "ib_atomic_lat", 8), WHERE[where])
-        yield Measure("loss/ib_write_bw/65536", "ib_write_bw 64 KiB", "MiB/s", lambda: self.perftest("loss", "ib_write_bw", 65536), WHERE["loss"])
+        for where in FAULTS:
+            yield Measure(f"{where}/ib_write_bw/65536", "ib_write_bw 64 KiB", "MiB/s", lambda w=where: self.perftest(w, "ib_write_bw", 65536), WHERE[where])
+        for ranks in (16, 64):
+            yield Measure(f"job/{ranks}/rc", f"Open MPI, {ranks} ranks, start to end", "s", lambda n=ranks: self.job("rc", n), "jobs")
 
     def others(self):
         tcp = "TCP"
@@ -251,6 +278,8 @@ class Bench:
         yield Measure("ucx/tag_bw/1048576", "ucx_perftest tag_bw 1 MiB", "MiB/s", lambda: self.ucx("tag_bw", MIB, 2000, 5), ucx)
         yield Measure("ucx/put_bw/1048576", "ucx_perftest ucp_put_bw 1 MiB", "MiB/s", lambda: self.ucx("ucp_put_bw", MIB, 2000, 5), ucx)
         yield Measure("ucx/tag_bw/64", "ucx_perftest tag_bw 64 B", "M msg/s", lambda: self.ucx("tag_bw", 64, 200000, 7) / 1e6, ucx)
+        for ranks in (16, 64):
+            yield Measure(f"job/{ranks}/tcp", f"Open MPI, {ranks} ranks, start to end", "s", lambda n=ranks: self.job("tcp", n), ucx)
         for program, size, unit in (("ib_send_lat", 8, "µs"), ("ib_send_bw", 64, "M msg/s"), ("ib_write_bw", MIB, "MiB/s")):
             yield Measure(f"rxe/{program}/{size}", f"{program} {SIZE_NAME[size]}", unit, lambda p=program, s=size: self.soft_roce(p, s), "soft-RoCE, one device")
         raw, a, b = "raw limits", self.args.block + ".251", self.args.block + ".252"
