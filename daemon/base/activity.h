@@ -87,7 +87,8 @@ static inline void activity_done(struct activity *a)
     activity_begin(a, NULL, 0, 0);
 }
 
-/* The service manager need not end the daemon because of this turn until then. */
+/* The turn may last until then, because its wait ends by itself. The watchdog writes to the log that the thread is stuck,
+ * but the service manager has no reason to end the daemon. Any thread may call it. */
 static inline void activity_may_last(struct activity *a, uint64_t until)
 {
     atomic_store_explicit(&a->may_last_until, until, memory_order_relaxed);
