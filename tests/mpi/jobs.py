@@ -95,11 +95,6 @@ def check_death(case, lab, code, out, told):
         time.sleep(0.05)
 
 
-class Starved(labs.Trouble):
-    """A rank waits two seconds at its end for mpirun of Open MPI to answer, and then leaves; that mpirun calls improper. So it does, without
-    any RDMA, where it is stopped for as long, or finds no processor."""
-
-
 def end_job(case, process, traffic):
     """Waits for its end, and says what is wrong with it. traffic: since before it was started."""
     code = process.wait(case.timeout)
@@ -112,7 +107,7 @@ def end_job(case, process, traffic):
     if case.death:
         check_death(case, traffic.lab, code, out, told)
     elif code != 0:
-        raise (Starved if "exiting improperly" in out else labs.Trouble)(f"exit code {code}\n{told}")
+        raise labs.Trouble(f"exit code {code}\n{told}")
     elif "skip: " in out and (case.mpi, case.program) in MAY_SKIP:
         raise labs.Unavailable(out.partition("skip: ")[2].splitlines()[0])
     elif out.splitlines().count("passed") != 1:
@@ -124,9 +119,4 @@ def end_job(case, process, traffic):
 
 def check_job(case, lab, build):
     traffic = Traffic(lab)
-    try:
-        end_job(case, start_job(case, lab, build), traffic)
-    except Starved:
-        print(f"{case.name}: mpirun did not get a processor for seconds; once more", flush=True)
-        traffic = Traffic(lab)
-        end_job(case, start_job(case, lab, build), traffic)
+    end_job(case, start_job(case, lab, build), traffic)

@@ -41,16 +41,6 @@ lab()
     [ ! -s "$dir/out" ] || fail "$name: $(head -5 "$dir/out")"
 }
 
-# calm_lab ...: like lab, up to five times. On a machine that stalls, an answer is late, and messages are repeated.
-calm_lab()
-{
-    local i
-    for i in 1 2 3 4 5; do
-        lab "$@"
-        [[ $("$pumice" lint --notes "$dir/$1.pcapng") == *cm-repeat* ]] || return
-    done
-}
-
 messages() # NAME: the messages in the capture as tshark with our dissector names them, in a line
 {
     dissect "$dir/$1.pcapng" -o pumice.icrc:FALSE -Y pumice.cm.message -T fields -e pumice.cm.message | while read -r code; do
@@ -75,7 +65,7 @@ comments() # NAME: the comments of these packets
 
 for hosts in 2 1; do
     name=rping$hosts
-    calm_lab $name $hosts -- rping -s -a {} -p 7471 -C 3 / rping -c -a {} -p 7471 -C 3
+    lab $name $hosts -- rping -s -a {} -p 7471 -C 3 / rping -c -a {} -p 7471 -C 3
     accepted "$dir/$name.pcapng" 20
     is "$name: messages" "$(messages $name)" "REQ REP RTU DREQ DREP"
     comments $name >"$dir/comments"
@@ -100,7 +90,7 @@ cat >"$dir/twice" <<END
 rping -c -a $block.1 -p 7999 -C 1
 exec rping -c -a $block.1 -p 7471 -C 1
 END
-calm_lab refused 2 -- rping -s -a {} -p 7471 -C 1 / sh "$dir/twice"
+lab refused 2 -- rping -s -a {} -p 7471 -C 1 / sh "$dir/twice"
 accepted "$dir/refused.pcapng" 10
 is "refused: messages" "$(messages refused)" "REQ REJ REQ REP RTU DREQ DREP"
 has "refused: the REJ" "$(comments refused | sed -n 2p)" "REJ of a REQ: comm IDs 0x00000000, 0x"
@@ -114,7 +104,7 @@ has "lost: a note" "$("$pumice" lint --notes "$dir/lost.pcapng")" "cm-repeat"
 lab faulty 2 --fault loss=5%,dup=2%,reorder=5%,corrupt=1% -- ucmatose -p 7471 -c 8 -C 8 / ucmatose -s {} -p 7471 -c 8 -C 8
 wrong=_ws.lua.error accepted "$dir/faulty.pcapng" 100 --faulty
 
-calm_lab udaddy 2 -- udaddy -C 3 / udaddy -s {} -C 3
+lab udaddy 2 -- udaddy -C 3 / udaddy -s {} -C 3
 accepted "$dir/udaddy.pcapng" 6
 is "udaddy: messages" "$(messages udaddy)" "SIDR_REQ SIDR_REP"
 has "udaddy: the SIDR_REQ" "$(comments udaddy | sed -n 1p)" "SIDR_REQ: service ID 0x0000000001111c06 (UDP port 7174), from $block.2 port "

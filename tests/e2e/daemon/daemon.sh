@@ -75,7 +75,8 @@ sleeps()
     sleep 1.3 # the thread that watches calls looks around for a second after the last one
     wakes_rarely "$1" 8 || return
     # The watchdog looks once a second, and rests when nothing has happened between two looks. On a busy machine it may be late.
-    wakes_rarely "$1" 0 || wakes_rarely "$1" 0 || wakes_rarely "$1" 0
+    wakes_rarely "$1" 0 || wakes_rarely "$1" 0 || wakes_rarely "$1" 0 || return
+    wakes_rarely "$1" 0 # once it rests, it stays at rest
 }
 
 check "wrong option" says 2 "unrecognized option" --nonsense

@@ -133,36 +133,17 @@ static void no_event_lost(void)
     end();
 }
 
-#define PERIOD_US 60000u /* of moderation */
-
-/* Eight messages to an armed CQ. Returns the seconds until the event. */
-static double time_of_eight(void)
-{
-    struct ibv_wc wc[8];
-    need(ibv_req_notify_cq(p.rcq, 0) == 0);
-    double begin = vt_now();
-    for (int i = 0; i < 8; i++)
-        need(vt_send(&p, 0, 0, 0, 8, 0) == 0);
-    need(event() == p.rcq);
-    double took = vt_now() - begin;
-    need(vt_poll(p.rcq, 8, wc) == 8);
-    ibv_ack_cq_events(p.rcq, 1);
-    return took;
-}
-
-/* Completions that come in numbers make one event, and a lone one makes it after the period. A machine that is so busy that
- * the period is over when the test looks proves nothing, and the test goes on. */
+/* Completions that come in numbers make one event, and a lone one makes it after the period. */
 static void moderation(void)
 {
-    struct ibv_modify_cq_attr a = {.attr_mask = IBV_CQ_ATTR_MODERATE,
-                                   .moderate = {.cq_count = 8, .cq_period = PERIOD_US}};
+    struct ibv_modify_cq_attr a = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {.cq_count = 8, .cq_period = 60000}};
     struct ibv_wc wc[16];
     vt_needs(vt_ctx, VT_MODERATION);
     begin();
     struct ibv_device_attr_ex d = vt_attr(vt_ctx);
-    ok_pumice(d.cq_mod_caps.max_cq_count >= 8 && d.cq_mod_caps.max_cq_period >= PERIOD_US,
+    ok_pumice(d.cq_mod_caps.max_cq_count >= 8 && d.cq_mod_caps.max_cq_period >= 60000,
               "the device can moderate events");
-    if (d.cq_mod_caps.max_cq_count < 8 || d.cq_mod_caps.max_cq_period < PERIOD_US)
+    if (d.cq_mod_caps.max_cq_count < 8 || d.cq_mod_caps.max_cq_period < 60000)
         vt_skip("events can't be moderated by 8 completions and 60 ms (cq_mod_caps)");
     for (int i = 0; i < 16; i++)
         need(vt_recv(&p, 1, 0, 64, 8) == 0);
@@ -170,17 +151,15 @@ static void moderation(void)
     need(ibv_req_notify_cq(p.rcq, 0) == 0);
     double begin = vt_now();
     need(vt_send(&p, 0, 0, 0, 8, 0) == 0 && vt_poll(p.rcq, 1, wc) == 1);
-    bool early = readable(20) && vt_now() - begin <= PERIOD_US / 1e6;
+    bool early = readable(20);
     ok(!early && event() == p.rcq && vt_now() - begin >= 0.05, "one completion: its event comes after the period");
     ibv_ack_cq_events(p.rcq, 1);
-    /* A busy machine may be slow. A device that waits for the period takes 60 ms each time. */
-    double took = time_of_eight();
-    for (int i = 0; i < 19 && took >= 0.05; i++) {
-        for (int n = 0; n < 8; n++)
-            need(vt_recv(&p, 1, 0, 64, 8) == 0);
-        took = time_of_eight();
-    }
-    ok(took < 0.05, "eight: at once");
+    need(ibv_req_notify_cq(p.rcq, 0) == 0);
+    begin = vt_now();
+    for (int i = 0; i < 8; i++)
+        need(vt_send(&p, 0, 0, 0, 8, 0) == 0);
+    ok(event() == p.rcq && vt_now() - begin < 0.05 && vt_poll(p.rcq, 8, wc) == 8, "eight: at once");
+    ibv_ack_cq_events(p.rcq, 1);
     a.moderate.cq_count = a.moderate.cq_period = 0;
     ok(ibv_modify_cq(p.rcq, &a) == 0, "no moderation");
     a.attr_mask = 1 << 5;
