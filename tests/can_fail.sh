@@ -89,6 +89,7 @@ fault PROFILE_ATOMICS verbs/objects test_profile+e810 src/verbs/datapath/wr_opco
 fault LOCK_GROUP unit/daemon/session test_stuck_memory daemon/device/memory_strikes.h 'shared ? limit_ms :' ''
 fault LOCK_WAIT unit/daemon/client_mem test_copier daemon/client_mem/copier.c 'c->now.remote && copier_waits_for_lock(waits_in) &&' ''
 fault RUN_GAPS unit/daemon/loop test_tx_runs daemon/loop/tx.c 'capture_on(d) || !(late ||' 'true || !(late ||'
+fault PACKETS_SKEW unit/daemon/loop test_packet_buffers daemon/loop/device_setup.c 'PACKETS_SKEW 1024u' 'PACKETS_SKEW 0u'
 fault LATE_ORDER unit/daemon/loop test_tx_runs daemon/loop/tx.c 'send_before(d, b, first, b->n - 1, now);' ''
 fault LATE_WAIT unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c 'note_wait(c, before, before + us * UINT64_C(1000), after);' ''
 fault LATE_WAKEUP unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c 'woken > before && woken < due ? woken : due' 'due'
