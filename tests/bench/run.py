@@ -93,6 +93,7 @@ TARGETS = [
     Target("ib_write_bw 64 KiB at 5 % loss ÷ without", "loss5/ib_write_bw/65536", "hosts/ib_write_bw/65536", 0.5, 0.7),
     Target("ib_write_bw 64 KiB with 5 % out of order ÷ without", "reorder5/ib_write_bw/65536", "hosts/ib_write_bw/65536", 0.9, 0.95),
     Target("Open MPI, a job of 16 ranks ÷ over TCP", "job/16/rc", "job/16/tcp", 1.5, 1, True),
+    Target("Open MPI, a job of 16 ranks, few receive buffers ÷ over TCP", "job/16/rc-512", "job/16/tcp", 1.5, 1, True),
     Target("Open MPI, a job of 64 ranks ÷ over TCP", "job/64/rc", "job/64/tcp", 1.5, 1, True),
     Target("CPU of a daemon when nothing is posted", "idle/cpu", None, 0.01, 0, True, "%"),
 ]
@@ -262,6 +263,7 @@ class Bench:
             yield Measure(f"{where}/ib_write_bw/65536", "ib_write_bw 64 KiB", "MiB/s", lambda w=where: self.perftest(w, "ib_write_bw", 65536), WHERE[where])
         for ranks in (16, 64):
             yield Measure(f"job/{ranks}/rc", f"Open MPI, {ranks} ranks, start to end", "s", lambda n=ranks: self.job("rc", n), "jobs")
+        yield Measure("job/16/rc-512", "Open MPI, 16 ranks, few receive buffers", "s", lambda: self.job("rc-512", 16), "jobs")
 
     def others(self):
         tcp = "TCP"
