@@ -135,9 +135,9 @@ static size_t reorder_bytes(const struct device *d)
 }
 
 /* The buffers of packets begin so many bytes behind the beginning of a page. The kernel copies by "rep movsb" where the
- * processor calls it fast. AMD's processors since Zen 3 then need four times as long if the destination is 1 to 31 bytes
- * behind the source, counted within pages. Programs' buffers mostly begin near the beginning of a page, and so would the
- * payload behind the headers of the first packets. */
+ * processor reports that this is fast (fsrm). AMD's Zen 3 reports it, but needs four times as long if the destination is 1
+ * to 31 bytes behind the source, counted within pages. Most buffers of programs begin near the beginning of a page.
+ * Without the skew, so would the payload of a message's first packets. */
 #define PACKETS_SKEW 1024u
 
 static uint8_t *packet_buffer(struct device *d, size_t size)

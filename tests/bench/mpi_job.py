@@ -8,8 +8,6 @@ import lab as labs
 
 TCP = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo", "OMPI_MCA_opal_common_ucx_tls": "any", "OMPI_MCA_opal_common_ucx_devices": "any"}
 QUIET = {"UCX_LOG_LEVEL": "error", "UCX_WARN_UNUSED_ENV_VARS": "n"}
-
-
 # For jobs with many ranks: by default, UCX fills 40 MB of receive buffers in each rank before it sends anything.
 FEW_BUFFERS = {"UCX_RC_VERBS_RX_QUEUE_LEN": "512"}
 

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     long long bytes = 0;
     pid_t child;
 
-    /* AMD's processors since Zen 3 are slow where the copy begins a little behind the source, counted within pages. */
+    /* AMD's Zen 3 is slow where the copy begins 1 to 31 bytes behind the source, counted within pages. */
     if (posix_memalign((void **)&memory, PAGE, size) != 0 || posix_memalign((void **)&copy, PAGE, size) != 0)
         return fprintf(stderr, "out of memory\n"), 1;
     memset(memory, 1, size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where the buffers of packets begin: no packet's payload is where the kernel's copies are slow (PACKETS_SKEW in
- * daemon/loop/device_setup.c). */
+/* Where the device's buffers of packets begin in their pages. On some processors, the kernel copies slowly between a payload
+ * and a program's buffer if one is a few bytes behind the other (PACKETS_SKEW in daemon/loop/device_setup.c). No packet of
+ * a message of 64 KiB may be there. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 
