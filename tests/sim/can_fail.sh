@@ -6,7 +6,7 @@
 # fault gets away, or if the text that it replaces is no longer in the engine exactly once.
 # The engine is the one of the daemon (libcore.a), without the asserted invariants, which would catch some faults first.
 # Usage: tests/sim/can_fail.sh [FAULT...], after `make build/lib/libcore.a build/tests/sim/sim`. From the environment: BUILD, CC, SEEDS; LANES,
-#        the number of tests that share the processors; COUNT=yes, to count for each fault the cases that fail.
+#        the number of tests that share the processors; COUNT=N, to count for each fault the cases that fail, up to N.
 #        tests/sim/can_fail.sh --texts    only checks that the text of each fault is in the engine once; takes a second
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -60,8 +60,9 @@ build()
     $CC -o "$dir/sim" $objects $sim_objects "$BUILD/lib/libpcapng.a" "$BUILD/lib/libwire.a" -lisal
 }
 
-# fault NAME FILE FROM TO [case|tm|cm|slow|SEEDS]; with `case` the random exchanges need not find it, with `tm` those with tag matching must, with
-# `cm` those with connection management, with `slow` a cell of the slow paths; a number of seeds is for a fault that needs a rare packet
+# fault NAME FILE FROM TO [case|tm|cm|slow CELL|net NETWORK|SEEDS]: random exchanges must find the fault; with `case` a case must, with `tm` an
+# exchange with tag matching, with `cm` one with connection management, with `slow` and `net` the cell of the slow paths or the emulated
+# network of that name. A number of seeds is for a fault that needs a rare packet.
 fault()
 {
     [[ $wanted == "  " || $wanted == *" $1 "* ]] || return
@@ -83,10 +84,12 @@ try() # the arguments of fault: prints the line of the table
         timeout 120 "$out/$1/sim" --tm 1 500 1 >"$log" 2>&1
     elif [ "${5:-}" = cm ]; then
         timeout 120 "$out/$1/sim" --cm 1 500 1 >"$log" 2>&1
+    elif [ "${5:-}" = case ]; then
+        : >"$log"
     elif [ "${5:-}" = net ]; then
-        timeout 120 "$out/$1/sim" --net | sed -n 's/^FAILED  \(.*[^ ]\)  *\([0-9.]* % of .*\)/FAILED  sim --net \1\n\2/p' >"$log" 2>&1
+        timeout 120 "$out/$1/sim" --net "$6" | sed -n 's/^FAILED  \(.*[^ ]\)  *\([0-9.]* % of .*\)/FAILED  sim --net \1\n\2/p' >"$log" 2>&1
     elif [ "${5:-}" = slow ]; then
-        timeout 120 "$out/$1/sim" --slow | grep -A1 '^FAILED' >"$log" 2>&1
+        timeout 120 "$out/$1/sim" --slow "$6" | grep -A1 '^FAILED' >"$log" 2>&1
     else
         [[ ${5:-} != [0-9]* ]] || seeds=$5
         timeout 120 "$out/$1/sim" --seed 1 -n "$seeds" --max-failures 1 --out "$out/$1" >"$log" 2>&1
@@ -95,7 +98,7 @@ try() # the arguments of fault: prints the line of the table
     seen=$(sed -n '/^FAILED/{n;s/^ *//p;q}' "$log" | cut -c 1-110)
     : >"$log.cases"
     if [ "${5:-}" = case ] || [ -n "${COUNT:-}" ]; then
-        timeout 120 "$out/$1/sim" -n 0 --max-failures 1000000 --out "$out/$1" >"$log.cases" 2>/dev/null
+        timeout 120 "$out/$1/sim" -n 0 --max-failures "${COUNT:-1}" --out "$out/$1" >"$log.cases" 2>/dev/null
         cases=$(sed -n 's/^FAILED  sim --case \([a-z0-9-]*\).*/\1/p' "$log.cases" | sort -u | wc -l)
     fi
     if [ -z "$seed" ] && { [ "${5:-}" != case ] || [ "$cases" -eq 0 ]; }; then
@@ -139,17 +142,17 @@ fault NAK_RESTART requester/retry.c 'if (!again)
 fault FLUSH_LOST requester/retire.c 'complete(qp, req_wqe(r, r->sq.head), status,' \
     'if (status != WC_WR_FLUSH_ERR || req_wqe(r, r->sq.head)->wr.flags & SEND_SIGNALED) complete(qp, req_wqe(r, r->sq.head), status,'
 fault NAK_TIMER requester/retry.c 'uint64_t d = r->timer_at' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->timer_at'
-fault PROBE_TIMER requester/retry.h 'r->progress_at = r->timer_at = now;' 'r->progress_at = now;' slow
-fault KARN requester/retry.h 'if (qp->peer->congestion.sampled_at > r->fired_at)' '' slow
+fault PROBE_TIMER requester/retry.h 'r->progress_at = r->timer_at = now;' 'r->progress_at = now;' slow 1:4:write,4096,1,65536
+fault KARN requester/retry.h 'if (qp->peer->congestion.sampled_at > r->fired_at)' '' slow 1:1:write,4096,1,65536
 fault BACKOFF requester/retry.h 'if (!in_vain && now - r->fired_at < congestion_rto(&qp->peer->congestion))' 'if (false)' case
-fault SINGLE requester/window.c 'req_is_unanswered(r) ? 1 : ' '' slow
+fault SINGLE requester/window.c 'req_is_unanswered(r) ? 1 : ' '' slow 1:16:read,4096,1,65536
 fault TRUST requester/retry.h 'r->trusted < (rtt ? TRUSTED_MOST : TRUSTED_MOST_UNKNOWN) && ++r->trusted' 'true' case
-fault CWND_FLOOR path/congestion.c 'least = CWND_LEAST_PKTS * packet;' 'least = 147456;' slow
-fault CWND_TIMEOUT path/congestion.c 'c->cwnd = min64(CWND_LEAST_PKTS * packet, cfg->peer_window_bytes);' '' slow
-fault PACE path/congestion.h 'if (ahead && ahead >= burst)' 'if (false)' slow
-fault CWND_QUEUE path/congestion.c 'return c->queue || ' 'return ' slow
-fault CWND_TIGHT path/congestion.c 'c->tight == TIGHT_LOSSES' 'false' slow
-fault CWND_SHARE path/congestion.c '? REDUCED_TENTHS_LONG' '? REDUCED_TENTHS + 2' slow
+fault CWND_FLOOR path/congestion.c 'least = CWND_LEAST_PKTS * packet;' 'least = 147456;' slow 1:1:write,4096,1,65536
+fault CWND_TIMEOUT path/congestion.c 'c->cwnd = min64(CWND_LEAST_PKTS * packet, cfg->peer_window_bytes);' '' slow 1:100:read,4096,1,65536
+fault PACE path/congestion.h 'if (ahead && ahead >= burst)' 'if (false)' slow 1:1:write,1024,1,1048576
+fault CWND_QUEUE path/congestion.c 'return c->queue || ' 'return ' slow 10:16:write,4096,1,65536
+fault CWND_TIGHT path/congestion.c 'c->tight == TIGHT_LOSSES' 'false' slow 100:4:write,4096,1,65536
+fault CWND_SHARE path/congestion.c '? REDUCED_TENTHS_LONG' '? REDUCED_TENTHS + 2' slow 1:16:read,4096,1,65536
 fault RETRY_COUNT requester/retry.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
 fault REFILL responder/recv_queue.c 'qp->e->owner.ops->refill && qp_has_rq(qp)' 'false'
 fault INVALIDATE responder/message.c '!(window = mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey))' 'false'
@@ -244,9 +247,9 @@ fault FLOW_WINDOW path/peer_window.h 'return p->inflight < window_bytes ? window
 fault FLOW_ANSWER path/datagram_flow.c 'uint64_t mark = f->probe[i].mark;' 'uint64_t mark = f->charged;'
 fault CNP_IDLE engine.c 'if (!awaits_cnp(qp, now)) {' 'if (false) {' case
 fault CNP_RATE path/dcqcn.c 'if (c->rate < lowest(cfg))' 'c->rate = c->target; if (c->rate < lowest(cfg))' case
-fault CNP_STEP path/dcqcn.c 'c->rose && now - c->cut_at < c->step_ns' 'false' net
-fault CNP_BURST path/dcqcn.h '#define DCQCN_BURST_MOST 8192u' '#define DCQCN_BURST_MOST 65536u' net
-fault CNP_LOWEST path/dcqcn.c '#define MIN_DIVISOR 4000u' '#define MIN_DIVISOR 500u' net
+fault CNP_STEP path/dcqcn.c 'c->rose && now - c->cut_at < c->step_ns' 'false' net 'incast with ECN, 2'
+fault CNP_BURST path/dcqcn.h '#define DCQCN_BURST_MOST 8192u' '#define DCQCN_BURST_MOST 65536u' net '10 Gbit/s, 2'
+fault CNP_LOWEST path/dcqcn.c '#define MIN_DIVISOR 4000u' '#define MIN_DIVISOR 500u' net '100 Mbit/s, 2'
 
 fault TM_INFLIGHT tm/state.h '&& tm->inflight == 0;' ';' tm
 fault TM_PENDING tm/match.c 'if (e && tm_list_active(&tm->list, e))' 'if (e)' tm
