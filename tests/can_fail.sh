@@ -140,6 +140,7 @@ fault NAP_WOKEN unit/daemon/session test_client_wakeup daemon/session/client_wak
 fault QP_SPLIT unit/core/base test_qp_table daemon/core/base/qp_table.c 'if (!s->qp || (s->qpn & t->mask) != new)' 'if (true)'
 fault QP_PAGES unit/core/base test_qp_table daemon/core/base/qp_table.c '#define FIRST_SLOTS 256u' '#define FIRST_SLOTS 131072u'
 fault DONE_AGAIN unit/core/qp test_event_queue daemon/core/qp/event_queue.c 'e->done_head = e->done_tail = 0;' ';'
+fault SACK_WRAP unit/core/requester test_selective daemon/core/requester/ack.c 'newest <= out' 'psn_diff(s->newest, r->sent_psn) <= 0'
 fault REAPER_RACE unit/daemon/threads test_socket_reaper daemon/threads/socket_reaper.c '} while (n < 0);' '} while (false);'
 fault ABANDONED unit/daemon/loop test_abandoned_qp daemon/loop/mads.c 'if (out.abandoned_qpn)' 'if (false)'
 fault ABANDONED_DREP unit/core/cm test_disconnect daemon/core/cm/message.c 'id->is_ending ? id->local_qpn : 0' 'id->is_ending && attribute == CM_DREQ ? id->local_qpn : 0'

@@ -242,6 +242,14 @@ static bool is_from_peer(const struct qp *qp, const struct sack *s, const struct
            memcmp(meta->dst_gid, qp->e->cfg.gids[qp->attr.av.sgid_index], 16) == 0;
 }
 
+/* Are all PSNs of the SACK among those that are not acknowledged yet? Distances are compared, because PSNs may be forged. */
+static bool is_outstanding(const struct requester *r, const struct sack *s)
+{
+    uint32_t out = (r->sent_psn - r->una_psn) & PSN_MASK, expected = (s->expected - r->una_psn) & PSN_MASK;
+    uint32_t end = (s->end - r->una_psn) & PSN_MASK, newest = (s->newest - r->una_psn) & PSN_MASK;
+    return expected <= end && end <= newest && newest <= out;
+}
+
 /* If the QP has gone back and comes to what the SACK describes, it sends only the gaps of it again. Before that, it has to ask
  * for a response again that was lost. */
 bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta, uint64_t now)
@@ -249,7 +257,7 @@ bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta
     struct requester *r = qp->req;
     if (!is_from_peer(qp, s, meta) || (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD))
         return false;
-    if (psn_diff(s->expected, r->una_psn) < 0 || psn_diff(s->newest, r->sent_psn) > 0) {
+    if (!is_outstanding(r, s)) {
         COUNT(qp, old_acks);
         return true;
     }

@@ -229,7 +229,7 @@ void req_skip(struct qp *qp, uint32_t psn)
 {
     struct requester *r = qp->req;
     uint64_t cost = 0;
-    while (psn_diff(psn, r->next_psn) > 0) {
+    while (psn_diff(psn, r->next_psn) > 0 && r->next_psn != r->sent_psn) {
         const struct send_wqe *w = req_wqe(r, r->cur);
         if (w->local_error)
             break;

@@ -7,6 +7,7 @@
 
 static uint32_t key;
 static uint32_t twice; /* what the responder has counted */
+static uint32_t beyond; /* how far the newest packet is behind the end of a report */
 
 static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
@@ -29,7 +30,7 @@ static void setup(void)
     qp = fix_qp(&fix);
     fix_bring(qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
     fix.now = 1000000000;
-    twice = 0;
+    twice = beyond = 0;
 }
 static void teardown(void)
 {
@@ -59,7 +60,7 @@ static void report(uint32_t responder, uint32_t expected, uint32_t end, const ui
                      .responder = responder,
                      .expected = expected,
                      .end = end,
-                     .newest = end,
+                     .newest = end + beyond,
                      .twice = twice};
     struct pkt p = {.opcode = OP_SERVICE_UD | OP_SEND_ONLY,
                     .dest_qpn = PROBE_QPN,
@@ -351,6 +352,13 @@ Test(selective_requester, reports_that_do_not_fit_are_ignored)
     ack(202);
     REPORT(201, 204, 201, 202); /* an old one */
     EXPECT_NOTHING;
+    beyond = 100;
+    REPORT(203, 202 + (1 << 23), 203, 204); /* so far ahead that it seems to be behind */
+    EXPECT_NOTHING;
+    nak(NAK_PSN_SEQUENCE, 203);
+    fix.now += 1000000000;
+    REPORT(203, 202 + (1 << 23), 203, 204);
+    EXPECT_SENT(203, 204);
     cr_expect_eq(engine_counters(fix.e)->sacks_rcvd, 0);
     cr_expect_eq(info().una_psn, 203);
 }
