@@ -241,6 +241,16 @@ void lint_restart(struct flow *flow)
         flow->peer->has_acked = flow->peer->fatal = false;
 }
 
+/* True if r asks for a part of the READ s that ends before s does. r is `off` PSNs after the beginning of s. */
+static bool is_part(const struct flow *flow, const struct record *r, const struct record *s, uint64_t off)
+{
+    if (!is_read(r) || r->opcode != s->opcode || r->srqn != s->srqn || r->rkey != s->rkey || r->dmalen == 0)
+        return false;
+    if (!flow->mtu)
+        return off == 0 && r->va == s->va && r->dmalen < s->dmalen;
+    return r->va == s->va + off * flow->mtu && r->dmalen % flow->mtu == 0 && off * flow->mtu + r->dmalen < s->dmalen;
+}
+
 /* True if r repeats s, or if r asks for the rest of the READ s. r is `off` PSNs after the beginning of s. */
 static bool repeats(const struct flow *flow, const struct record *r, const struct record *s, uint64_t off)
 {
@@ -300,6 +310,29 @@ static void goes_back(struct flow *flow, const struct request *to)
     }
 }
 
+/* Adds an index to a list of at most 8. *n becomes 9 if there are more. */
+static void note_index(uint32_t *list, uint32_t *n, uint32_t index)
+{
+    if (*n < 8)
+        list[*n] = index;
+    *n += *n <= 8;
+}
+
+/* The requester asks only for missing responses of a READ. It does not come to the requests behind it again. */
+static void asks_for_part(struct lint *l, const struct flow *flow, const struct record *r, struct request *s,
+                          uint64_t off)
+{
+    const struct record *first = &l->recs[s->record];
+
+    if (s->response)
+        s->response->skipped = 0;
+    if (s->response && flow->mtu)
+        note_index(s->response->stops, &s->response->num_stops, (uint32_t)off + r->dmalen / flow->mtu - 1);
+    lint_report(l, LINT_READ_PART, r->frame,
+                "asks for %u bytes of the READ of %u bytes in frame %u again, not for its rest", r->dmalen,
+                first->dmalen, first->frame);
+}
+
 static void check_repeat(struct lint *l, struct flow *flow, uint32_t number, struct request *s, uint64_t psn)
 {
     const struct record *r = &l->recs[number], *first = &l->recs[s->record];
@@ -307,19 +340,20 @@ static void check_repeat(struct lint *l, struct flow *flow, uint32_t number, str
 
     if (r->flags & RECORD_DAMAGED)
         return;
-    if (!((r->flags | first->flags) & RECORD_MALFORMED) && !repeats(flow, r, first, off)) {
+    bool malformed = (r->flags | first->flags) & RECORD_MALFORMED, part = !malformed && is_part(flow, r, first, off);
+    if (!malformed && !part && !repeats(flow, r, first, off)) {
         lint_report(l, LINT_REPEAT_DIFFERS, r->frame, "%s has PSN %u of the %s of %u bytes in frame %u", name(r),
                     r->psn, name(first), first->len ? first->len : first->dmalen, first->frame);
         return;
     }
     if (first->flags & RECORD_AGAIN && !(r->flags & RECORD_AGAIN) && off == 0)
         s->record = number; /* the original: only a new connection has one more of these */
-    if (s->response) {
-        if (off && s->response->num_restarts < 8)
-            s->response->restarts[s->response->num_restarts] = (uint32_t)off;
-        s->response->num_restarts += off && s->response->num_restarts <= 8;
-    }
-    goes_back(flow, s);
+    if (s->response && off)
+        note_index(s->response->restarts, &s->response->num_restarts, (uint32_t)off);
+    if (part)
+        asks_for_part(l, flow, r, s, off);
+    else
+        goes_back(flow, s);
     if (flow->direction == PCAPNG_DIR_OUT && s->completed && s->requester_knows && flow->responses > s->completed_by &&
         r->time_ns > s->completed_ns + DUPLICATE_NS)
         lint_report(l, LINT_DUPLICATE, r->frame, "PSN %u is sent again, %.0f ms after its acknowledgment", r->psn,

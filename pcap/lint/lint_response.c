@@ -180,31 +180,42 @@ static bool mark_seen(struct lint *l, struct request *s, uint32_t index)
     return ++a->got == s->span;
 }
 
+static bool is_among(const uint32_t *list, uint32_t n, uint32_t index)
+{
+    if (n > 8)
+        return true;
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == index)
+            return true;
+    return false;
+}
+
 /* True if the requester asked for responses that begin with this index. */
 static bool may_begin(const struct response *a, uint32_t index)
 {
-    if (index == 0 || a->num_restarts > 8)
-        return true;
-    for (uint32_t i = 0; i < a->num_restarts; i++)
-        if (a->restarts[i] == index)
-            return true;
-    return false;
+    return index == 0 || is_among(a->restarts, a->num_restarts, index);
+}
+
+/* True if the requester asked for responses that end with this index. */
+static bool may_end(const struct response *a, uint32_t index, uint32_t span)
+{
+    return index + 1 == span || is_among(a->stops, a->num_stops, index);
 }
 
 /* True if a READ response with this opcode may be number `index` (from 0) of `span` responses. */
 static bool is_in_place(const struct response *a, uint8_t operation, uint32_t index, uint32_t span)
 {
-    bool last = index + 1 == span;
+    bool last = index + 1 == span, end = may_end(a, index, span);
 
     switch (operation) {
     case OP_READ_RESP_FIRST:
         return !last && may_begin(a, index);
     case OP_READ_RESP_ONLY:
-        return last && may_begin(a, index);
+        return end && may_begin(a, index);
     case OP_READ_RESP_MIDDLE:
         return !last && index > 0;
     default:
-        return last && index > 0;
+        return end && index > 0;
     }
 }
 

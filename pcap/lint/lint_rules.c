@@ -22,6 +22,7 @@ const struct lint_rule_info lint_rules[LINT_RULES] = {
     [LINT_LOST]              = {"psn-lost",          LINT_NOTE,  "IBA 9.7.3",         "packets are missing here: lost, late, or not captured"},
     [LINT_REPEAT]            = {"repeat",            LINT_NOTE,  "IBA 9.7.5.1",       "a retransmission, or a duplicate made by the network"},
     [LINT_REPEAT_DIFFERS]    = {"repeat-differs",    LINT_ERROR, "IBA 9.7.5.1",       "a retransmission equals the packet that it repeats"},
+    [LINT_READ_PART]         = {"read-part",         LINT_NOTE,  "IBA 9.7.5.1",       "a READ that is sent again asks for its rest; Pumice devices ask each other for less, if the rest has come"},
     [LINT_DUPLICATE]         = {"psn-duplicate",     LINT_ERROR, "IBA 9.7.5.1",       "a requester does not send acknowledged packets again"},
     [LINT_SEQUENCE]          = {"opcode-sequence",   LINT_ERROR, "IBA 9.7.4.1.2",     "a message is FIRST, MIDDLE ..., LAST of one kind; or ONLY"},
     [LINT_XRC_SRQN]          = {"xrc-srqn",          LINT_ERROR, "IBA A14",           "all packets of a message name the same SRQ"},

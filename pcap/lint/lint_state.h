@@ -67,6 +67,8 @@ struct response {
     uint32_t last; /* index of the newest response packet */
     uint32_t restarts[8]; /* indexes, besides 0, at which the requester asked again */
     uint32_t num_restarts; /* more than 8: the requester may have asked again at any index */
+    uint32_t stops[8]; /* indexes, besides the last, at which what it asked for again ends */
+    uint32_t num_stops; /* more than 8: at any index */
     uint32_t skipped; /* frame that acknowledged a later PSN while the responses were incomplete; 0: none */
     bool reported; /* a missing response was reported */
 };

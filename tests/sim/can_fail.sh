@@ -298,11 +298,23 @@ fault HELD_EARLY responder/receive.c 'if (ahead > 0)
 fault HELD_REUSE base/reorder.c 'list_append(&pool->spent, l);' 'list_prepend(&pool->unused, l); pool->free++;'
 fault SACK_ASK path/peer_sacks.c 'return p->features.sacks;' 'return true;'
 fault SACK_GAP selective/held_requests.c 's->end = h->end;' 's->end = psn_add(h->p.psn, 1); if (psn_diff(h->end, s->end) > 0) s->end = h->end + 1;'
-fault SACK_ALONE selective/scoreboard.c '(all || !m->repeated || was_lost_again(b, m, s))' '(all || !m->repeated || (0 && was_lost_again(b, m, s)))' case
-fault SACK_AGAIN selective/scoreboard.c '(all || !m->repeated || was_lost_again(b, m, s))' '(was_lost_again(b, m, s) || true)' case
+fault SACK_ALONE selective/scoreboard.c '(all || !m.repeated || was_lost_again(b, &m, s))' '(all || !m.repeated || (0 && was_lost_again(b, &m, s)))' case
+fault SACK_AGAIN selective/scoreboard.c '(all || !m.repeated || was_lost_again(b, &m, s))' '(was_lost_again(b, &m, s) || true)' case
 fault SACK_WAIT selective/scoreboard.c 'now - m->since >= window' 'now >= m->since + 0 * window' case
 fault SACK_TWICE selective/held_requests.c '.twice = qp->resp->twice' '.twice = 0' case
-fault SACK_BACK requester/ack.c 'req_skip(qp, s->end);' 'return true;' case
+fault SACK_BACK requester/ack.c 'req_skip(qp, s->end);' 'return false;' case
+fault HOLD_NONE selective/held_responses.c 'may_hold(qp, now) ? keep(qp, p)' 'false ? keep(qp, p)' case
+fault HOLD_TAKE requester/ack.c 'if (__builtin_expect(r->behind, 0))
+        take_held' 'if (false)
+        take_held' case
+fault HOLD_ACK requester/ack.c 'if (held_ack(qp, p, now))' 'if (false)' case
+fault HOLD_WHOLE requester/send.c 'if (responses)
+        return min32(req_chunk_left' 'if (false)
+        return min32(req_chunk_left' case
+fault HOLD_OLDEST requester/send.c 'wqe_is_read(w) && is_oldest(r, m)' 'false' case
+fault HOLD_TWICE selective/held_responses.c 'reordering_unneeded(&qp->peer' 'if (false) reordering_unneeded(&qp->peer' case
+fault HOLD_PARTS qp/resource.c 'res->repeats < REPEATS_MOST' 'false' case
+fault HOLD_ROUND qp/resource.c 'if (left == 0)' 'if (true)' case
 fault LAYOUT_ITEM memory/layout.c 'c->byte = p.in % e->length;' 'c->byte = 0;'
 fault LAYOUT_TURN memory/layout.c 'p->round = off / l->round_bytes;' 'p->round = 0;'
 fault LAYOUT_INNER memory/sge_iter.c 'layout_walk_push(&s->walk, &k->shape->layout, p.addr, p.len)' 'layout_walk_push(&s->walk, &k->shape->layout, 0, p.len)'

@@ -128,6 +128,10 @@ enum plant {
     PLANT_COUNT,
 };
 
+enum read_ends {
+    ENDS_FIRST = 1, /* one of the READ's requests asks for responses up to this packet */
+    ENDS_AGAIN = 2, /* a request that was sent again does */
+};
 struct op {
     uint8_t opcode; /* enum send_op */
     uint8_t flags; /* enum send_flags */
@@ -160,7 +164,7 @@ struct op {
     bool posted, retired, executed;
     uint8_t status; /* of the completion */
     uint32_t rel, npsn; /* its first PSN, relative to the QP's first, and the number of its PSNs */
-    uint8_t *ends; /* READ, one for each packet: one of the READ's requests asks for responses up to this packet */
+    uint8_t *ends; /* READ, one for each packet: enum read_ends */
     uint32_t answered; /* READ, atomic: responses seen at least once */
     uint64_t old; /* atomic: the value that the responder found */
     uint64_t first_sent; /* ns */

@@ -81,6 +81,15 @@ void reorder_drop_first(struct reorder_pool *pool, struct reorder_queue *q)
     q->count--;
 }
 
+void reorder_discard_newest(struct reorder_pool *pool, struct reorder_queue *q)
+{
+    struct list_node *l = q->packets.prev;
+    list_remove(l);
+    list_prepend(&pool->unused, l);
+    pool->free++;
+    q->count--;
+}
+
 void reorder_clear(struct reorder_pool *pool, struct reorder_queue *q)
 {
     while (q->count)

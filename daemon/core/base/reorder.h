@@ -51,11 +51,28 @@ enum reorder_result {
  * behind it. */
 enum reorder_result reorder_hold(struct reorder_pool *pool, struct reorder_queue *q, const struct pkt *p, uint32_t psns,
                                  uint32_t expected);
+/* How many packets a queue may hold as long as no other one takes more. */
+static inline uint32_t reorder_room(const struct reorder_pool *pool, const struct reorder_queue *q)
+{
+    return (pool->free + q->count) / 2;
+}
 /* The oldest packet of the queue, which is not empty. */
 static inline struct held_packet *reorder_first(const struct reorder_queue *q)
 {
     return list_entry(q->packets.next, struct held_packet, link);
 }
+/* The newest packet of the queue, which is not empty. */
+static inline struct held_packet *reorder_newest(const struct reorder_queue *q)
+{
+    return list_entry(q->packets.prev, struct held_packet, link);
+}
+/* Would there be room for another packet in place of the newest one? */
+static inline bool reorder_newest_makes_room(const struct reorder_pool *pool, const struct reorder_queue *q)
+{
+    return q->count && q->count < pool->free + 2;
+}
+/* Removes the newest packet, which nobody has taken in. */
+void reorder_discard_newest(struct reorder_pool *pool, struct reorder_queue *q);
 /* Removes the oldest packet. It stays readable until the end of the batch. */
 void reorder_drop_first(struct reorder_pool *pool, struct reorder_queue *q);
 void reorder_clear(struct reorder_pool *pool, struct reorder_queue *q);

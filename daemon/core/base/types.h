@@ -366,6 +366,7 @@ struct check {
     X(duplicate_request, "requests with a PSN seen before")                                                            \
     X(out_of_seq_request, "requests with a PSN beyond the expected one")                                               \
     X(reordered_requests, "requests that were kept because an earlier one was missing")                                \
+    X(reordered_responses, "responses that were kept because an earlier one was missing")                              \
     X(reorder_no_room, "requests that were dropped because too many are kept already")                                 \
     X(sacks_sent, "selective acknowledgements sent, which tell the peer what is missing")                              \
     X(sacks_rcvd, "selective acknowledgements received")                                                               \

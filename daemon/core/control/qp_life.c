@@ -134,6 +134,7 @@ static void detach(struct qp *qp)
     if (qp->awake) {
         resp_drop_responses(qp);
         reorder_clear(&e->reorder, &qp->resp->held);
+        reorder_clear(&e->reorder, &qp->req->held);
         sched_make_unready(&qp->sched);
         sched_stop_waiting(&qp->sched);
         list_remove(&qp->urgent);

@@ -70,6 +70,19 @@ static void check_credits(const struct requester *r)
     }
 }
 
+/* The held packets are in order, and the QP still waits for a packet with PSN `at` before the first of them. */
+static void check_held(const struct qp *qp, const struct reorder_queue *q, uint32_t at, enum qp_state least)
+{
+    uint32_t n = 0;
+    for (const struct list_node *l = q->packets.next; l != &q->packets; l = l->next) {
+        const struct held_packet *h = list_entry(l, struct held_packet, link);
+        assert(n++ ? psn_diff(h->p.psn, at) >= 0 : psn_diff(h->p.psn, at) > 0);
+        at = h->end;
+    }
+    assert(n == q->count);
+    assert(n == 0 || (qp->attr.state >= least && qp->attr.state != QPS_ERR));
+}
+
 static void check_requester(const struct qp *qp)
 {
     const struct requester *r = qp->req;
@@ -86,6 +99,9 @@ static void check_requester(const struct qp *qp)
     assert(r->board.count == 0 || ahead(r, r->board.end) <= ahead(r, r->next_psn));
     assert(r->board.count || (r->board.arrived == 0 && r->board.lost == 0 && !r->board.due));
     check_credits(r);
+    check_held(qp, &r->held, r->una_psn, QPS_RTS);
+    assert(r->behind || r->held.count == 0);
+    assert(!r->behind || psn_diff(r->executed, r->sent_psn) <= 0);
     assert(qp->peer);
     assert(qp->peer->congestion.cwnd > 0 && qp->peer->congestion.cwnd <= qp->e->cfg.peer_window_bytes);
 }
@@ -99,20 +115,6 @@ static void check_offload(const struct requester *r)
     }
     assert(queued == r->offload_queued);
     assert(reads == r->offload_reads);
-}
-
-/* The held packets are in order, and the responder still waits for a packet before the first of them. */
-static void check_held(const struct qp *qp)
-{
-    const struct reorder_queue *q = &qp->resp->held;
-    uint32_t n = 0, at = qp->resp->epsn;
-    for (const struct list_node *l = q->packets.next; l != &q->packets; l = l->next) {
-        const struct held_packet *h = list_entry(l, struct held_packet, link);
-        assert(n++ ? psn_diff(h->p.psn, at) >= 0 : psn_diff(h->p.psn, at) > 0);
-        at = h->end;
-    }
-    assert(n == q->count);
-    assert(n == 0 || (qp->attr.state >= QPS_RTR && qp->attr.state != QPS_ERR));
 }
 
 static void check_responder(const struct qp *qp)
@@ -133,7 +135,7 @@ static void check_responder(const struct qp *qp)
     assert(again == r->res_again);
     assert(unread == r->res_unread);
     assert(queue_used(&r->rq) <= r->rq.depth);
-    check_held(qp);
+    check_held(qp, &r->held, r->epsn, QPS_RTR);
     if (!qp_has_rq(qp))
         assert(list_empty(&qp->taker) == (queue_used(&r->rq) == 0));
     assert(r->message == 0 || r->message == OP_IS_SEND || r->message == OP_IS_WRITE);

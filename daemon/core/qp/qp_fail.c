@@ -28,6 +28,7 @@ void qp_fail(struct qp *qp)
     qp->req->rnr_until = 0;
     stop_responder(qp);
     reorder_clear(&qp->e->reorder, &qp->resp->held);
+    reorder_clear(&qp->e->reorder, &qp->req->held);
     qp->resp->sack_pending = false;
     if (qp->peer)
         qp_release(qp, qp->req->inflight);

@@ -85,6 +85,7 @@ void qp_traffic_begin(struct qp *qp)
     qp->awake = true;
     lay_out_queues(qp);
     list_init(&qp->resp->held.packets);
+    list_init(&qp->req->held.packets);
     list_init(&qp->req->rndv);
     qp->resp->pd = qp->pd;
     qp->resp->srqn = qp->srqn;
@@ -127,7 +128,10 @@ void qp_start_requester(struct qp *qp)
     scoreboard_clear(&r->board);
     r->board.probed_at = 0;
     r->board.twice = r->board.resent = r->board.repeated = 0;
-    r->sacked = false;
+    r->sacked = r->behind = false;
+    reorder_clear(&qp->e->reorder, &r->held);
+    r->asked = 0;
+    r->held_cost = 0;
     r->rd_head = r->rd_count = 0;
     r->fail_status = 0;
     r->retries_left = qp->attr.retry_cnt;

@@ -6,6 +6,7 @@
 
 #include "daemon/core/base/list.h"
 #include "daemon/core/base/psn.h"
+#include "daemon/core/base/reorder.h"
 #include "daemon/core/base/types.h"
 #include "daemon/core/base/wqe_queue.h"
 #include "wire/pumice/sack.h"
@@ -89,6 +90,7 @@ enum retrans_cause {
     RETRANS_TIMEOUT,
     RETRANS_RNR,
     RETRANS_SELECTIVE, /* SACK */
+    RETRANS_RESPONSES, /* a gap in responses, and those behind it are kept */
 };
 struct rd_credit { /* an outstanding READ request, atomic, ATOMIC WRITE or FLUSH */
     uint32_t first, end; /* PSNs of its responses, end exclusive */
@@ -112,7 +114,7 @@ struct req_credits {
     uint64_t wait_until; /* end of the wait for a credit, ns; 0: the QP does not wait, or something is in flight */
 };
 
-/* A gap that the responder has reported by a SACK: packets [start, end) are missing. */
+/* A gap that the responder has reported by a SACK, or one in responses: packets [start, end) are missing. */
 struct missing_range {
     uint32_t start, end; /* PSNs */
     uint32_t next; /* the next packet of it to be sent again, as long as `due` */
@@ -123,11 +125,14 @@ struct missing_range {
     bool due; /* it counts as lost, and is to be sent again */
     bool repeated; /* it was sent again: mark and order are valid */
 };
-/* The requester notes here which packets the responder has received behind the first missing one. The packets in
- * [range[0].start, end) that are in no range have arrived. count 0: nothing is known. end is not beyond next_psn. */
+/* The requester notes here which packets the responder has received behind the first missing one, and before these which
+ * responses have come. The packets in [range[0].start, end) that are in no range have arrived. count 0: nothing is known.
+ * end is not beyond next_psn. */
 struct scoreboard {
     uint32_t count;
     uint32_t end; /* PSN */
+    /* PSN. Ranges before it lack responses of requests that have arrived, those behind it lack requests. */
+    uint32_t executed;
     uint64_t arrived; /* cost of the packets that have arrived … */
     uint64_t lost; /* … and of those that are due: both are not part of requester.inflight */
     uint32_t order; /* counts the PSNs that were sent again, in the order in which they were sent */
@@ -158,6 +163,12 @@ struct requester {
     uint32_t unsent_psn; /* the first PSN that no request has */
     uint32_t flush_end; /* requests before this index that are still in the queue are to be flushed */
     bool sacked; /* a SACK has come: the responder keeps what comes behind a gap */
+    bool behind; /* responses before `executed` are missing */
+    uint32_t executed; /* PSN; if `behind`: the responder has carried out all requests before it */
+    struct reorder_queue held; /* responses that came before a missing one, and ACKs */
+    uint64_t held_cost; /* of those responses that the scoreboard was not told of yet */
+    uint32_t asked; /* number of responses that were asked for again because of a gap, as long as … */
+    uint32_t asked_end; /* … not all packets before this PSN are acknowledged */
     uint64_t inflight; /* cost of the packets [una_psn, next_psn), without board.arrived and board.lost */
     struct scoreboard board; /* going back forgets it; the next SACK brings it back */
 
@@ -208,10 +219,11 @@ static inline struct send_wqe *req_wqe(const struct requester *r, uint32_t index
     return queue_at(&r->sq, index);
 }
 /* Has the QP gone back because no answer came, and is there still none? Then it sends one packet and waits. (A loss that
- * a NAK or a SACK reports at the same moment is an answer.) */
+ * a NAK, a SACK or a response reports at the same moment is an answer.) */
 static inline bool req_is_unanswered(const struct requester *r)
 {
-    return r->probes && r->rewound_at == r->fired_at && r->cause != RETRANS_FAST && r->cause != RETRANS_SELECTIVE;
+    return r->probes && r->rewound_at == r->fired_at && r->cause != RETRANS_FAST && r->cause != RETRANS_SELECTIVE &&
+           r->cause != RETRANS_RESPONSES;
 }
 /* Do requests wait to be flushed? In ERR and SQE all requests do. */
 static inline bool req_is_flushing(const struct requester *r)

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/qp/resource.h"
 
+#include "daemon/core/base/min.h"
 #include "daemon/core/base/psn.h"
 
 struct resource *resp_new_resource(struct qp *qp)
 {
     struct responder *r = qp->resp;
     struct resource *res = resp_resource(r, r->res_tail);
+    /* The requester has the first answer. Otherwise it could not have one more request outstanding. */
+    if (res->pending && res->again)
+        resp_response_done(qp, res);
     if (res->pending)
         return NULL;
     r->res_tail++;
@@ -47,6 +51,31 @@ void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint
     res->end_pkt = end;
 }
 
+/* Are packets [start, end) in a part that is still to be sent? */
+static bool is_waiting(const struct resource *res, uint32_t start, uint32_t end)
+{
+    bool found = res->next_pkt <= start && end <= res->end_pkt;
+    for (uint32_t i = 0; i < res->repeats && !found; i++)
+        found = res->repeat[i].start <= start && end <= res->repeat[i].end;
+    return found;
+}
+
+void resp_answer_again(struct qp *qp, struct resource *res, uint32_t start, uint32_t end)
+{
+    if (res->pending && is_waiting(res, start, end))
+        return;
+    if (!res->pending || (start < res->next_pkt && end >= res->end_pkt)) {
+        resp_answer_later(qp, res, start, end, true);
+    } else if (res->repeats < REPEATS_MOST) {
+        res->repeat[res->repeats].start = start;
+        res->repeat[res->repeats++].end = end;
+    } else { /* with what is between */
+        uint32_t last = REPEATS_MOST - 1;
+        res->repeat[last].start = min32(start, res->repeat[last].start);
+        res->repeat[last].end = end > res->repeat[last].end ? end : res->repeat[last].end;
+    }
+}
+
 void resp_set_copy(struct qp *qp, struct resource *res, uint8_t *copy)
 {
     qp->resp->res_unread -= resource_is_unread(res);
@@ -70,8 +99,21 @@ void resp_response_done(struct qp *qp, struct resource *res)
     r->res_pending--;
     r->res_again -= res->again;
     res->pending = false;
+    res->repeats = 0;
     while (r->res_first != r->res_tail && !resp_resource(r, r->res_first)->pending)
         r->res_first++;
+}
+
+void resp_round_done(struct qp *qp, struct resource *res)
+{
+    uint8_t left = res->repeats;
+    resp_response_done(qp, res);
+    if (left == 0)
+        return;
+    resp_answer_later(qp, res, res->repeat[0].start, res->repeat[0].end, true);
+    res->repeats = (uint8_t)(left - 1);
+    for (uint8_t i = 0; i < res->repeats; i++)
+        res->repeat[i] = res->repeat[i + 1];
 }
 
 void resp_drop_responses(struct qp *qp)

@@ -9,11 +9,15 @@
 /* The ring is at least so long. So the answer to a duplicate rarely keeps a new request waiting. */
 #define RESOURCES_LEAST 16u
 
-/* Takes the oldest resource for a new request. NULL: the response of the oldest resource is still to be sent, for the
- * first time or again. */
+/* Takes the oldest resource for a new request. NULL: the response of the oldest resource is still to be sent for the first
+ * time. */
 struct resource *resp_new_resource(struct qp *qp);
 /* Packets [start, end) of the response are to be sent. again: they were sent before. */
 void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again);
+/* A repeated READ asks for packets [start, end). If others of this READ are still to be sent, these follow them. */
+void resp_answer_again(struct qp *qp, struct resource *res, uint32_t start, uint32_t end);
+/* A round of the response was sent. The next part that was asked for again is to be sent. */
+void resp_round_done(struct qp *qp, struct resource *res);
 /* The response was sent, or will not be sent. */
 void resp_response_done(struct qp *qp, struct resource *res);
 /* Drops the responses that wait to be sent. */

@@ -13,6 +13,7 @@
 /* Bytes of a READ that are copied into its resource. They stay the answer to its duplicates, as for an atomic. */
 #define READ_SMALL 64u
 
+#define REPEATS_MOST 7u
 struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and the state to repeat it */
     uint32_t first_psn, npkts;
     uint64_t va; /* READ */
@@ -29,6 +30,10 @@ struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and th
     uint32_t next_pkt; /* next response packet to send */
     uint32_t start_pkt; /* first packet of this round: it is the FIRST of the response */
     uint32_t end_pkt; /* one past the last to send in this round */
+    struct {
+        uint32_t start, end;
+    } repeat[REPEATS_MOST]; /* parts that are to be sent once more after this round */
+    uint8_t repeats; /* number of them; only while pending */
     uint8_t operation; /* enum op_operation of the request */
     bool pending; /* next_pkt … end_pkt are to be sent */
     bool counted; /* READ: all its packets were sent once, and it counts as done */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "daemon/core/base/min.h"
 #include "daemon/core/base/rx_meta.h"
 #include "daemon/core/memory/sge_iter.h"
 #include "daemon/core/qp/error_report.h"
@@ -14,6 +15,7 @@
 #include "daemon/core/requester/rtt.h"
 #include "daemon/core/requester/selective.h"
 #include "daemon/core/requester/window.h"
+#include "daemon/core/selective/held_responses.h"
 #include "daemon/core/selective/scoreboard.h"
 #include "wire/pumice/sack.h"
 #include "wire/syndrome.h"
@@ -143,6 +145,41 @@ static void rnr_received(struct qp *qp, const struct pkt *p, uint64_t now)
     r->rnr_until = now + rnr_timer_ns(p->aeth.syndrome & AETH_VALUE_MASK);
 }
 
+/* --- missing packets ---------------------------------------------------------------------------- */
+
+/* Does the list describe what is in flight? If the QP has gone back and comes to what the list describes, it sends only the
+ * gaps of it again. But not if the list may have been made before the packets came that were sent again: it is so old at
+ * most. */
+static bool is_current(struct qp *qp, const struct sack *s, uint64_t old, uint64_t now)
+{
+    struct requester *r = qp->req;
+    if (r->rnr_until || r->una_psn == r->sent_psn || psn_diff(r->next_psn, s->expected) < 0)
+        return false;
+    bool went_back = r->next_psn != r->sent_psn;
+    if (went_back && now - r->rewound_at < old)
+        return false;
+    if (went_back)
+        req_skip(qp, s->end);
+    return psn_diff(r->next_psn, s->end) >= 0;
+}
+
+/* Responses or ACKs have come before responses that are missing. */
+static void judge_missing(struct qp *qp, uint64_t now)
+{
+    struct sack s;
+    if (held_missing(qp->req, &s) && is_current(qp, &s, qp->peer->congestion.rtt_min, now))
+        selective_responses(qp, &s, now);
+}
+
+/* An ACK beyond a READ or atomic without its response: the response was lost (IBA 9.7.5.1.3), or is late. */
+static void ack_early(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    if (held_ack(qp, p, now))
+        judge_missing(qp, now);
+    else
+        req_lost_response(qp, now);
+}
+
 static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct requester *r = qp->req;
@@ -152,9 +189,8 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
         advance(qp, psn_add(p->psn, 1), now);
         if (r->una_psn == psn_add(p->psn, 1) && req_credits_received(qp, p))
             qp_schedule(qp);
-        /* An ACK beyond a READ or atomic without its response: the response was lost (IBA 9.7.5.1.3). */
         if (psn_diff(p->psn, r->una_psn) >= 0 && r->una != r->unsent)
-            req_lost_response(qp, now);
+            ack_early(qp, p, now);
         break;
     }
     case AETH_RNR:
@@ -191,14 +227,48 @@ static void answered(struct qp *qp, const struct send_wqe *w, uint32_t off, uint
     progressed(qp, released, now);
 }
 
-static void response_received(struct qp *qp, const struct pkt *p, bool atomic, uint64_t now)
+static bool is_atomic_ack(const struct pkt *p)
+{
+    return (p->opcode & OP_OPERATION_MASK) == OP_ATOMIC_ACK;
+}
+
+/* Bytes of the response packet with this index of a request. ATOMIC WRITE and FLUSH are answered by a READ response without
+ * data (IBA A19). */
+static uint32_t response_length(const struct qp *qp, const struct send_wqe *w, uint32_t off)
+{
+    uint32_t length = wqe_is_read(w) ? w->length : 0;
+    return min32(length - off * qp->mtu, qp->mtu);
+}
+
+/* A response came before an earlier one. */
+static void response_early(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct requester *r = qp->req;
-    advance(qp, p->psn, now);
-    if (r->una_psn != p->psn) { /* an earlier response is missing */
+    struct send_place at = {.index = r->una};
+    const struct send_wqe *w = send_place_seek(r, &at, p->psn) ? req_wqe(r, at.index) : NULL;
+    uint32_t off = w ? wqe_offset(w, p->psn) : 0;
+    bool fits = w && wqe_is_answered(w) && is_atomic_ack(p) == wqe_is_atomic(w) &&
+                p->payload_len == (is_atomic_ack(p) ? 0 : response_length(qp, w, off));
+    if (!fits) {
+        bad_response(qp, p);
+        return;
+    }
+    enum hold_result held = held_response(qp, p, req_cost(qp, w, off, off + 1), now);
+    if (held == HOLD_REFUSED) {
         req_lost_response(qp, now);
         return;
     }
+    if (r->rtt_start && r->rtt_psn == p->psn)
+        rtt_end(qp, now);
+    if (held == HOLD_NEWS)
+        judge_missing(qp, now);
+}
+
+/* The oldest response that is missing. */
+static void take_response(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    struct requester *r = qp->req;
+    bool atomic = is_atomic_ack(p);
     const struct send_wqe *w = r->una != r->unsent ? req_wqe(r, r->una) : NULL;
     if (!w || !wqe_is_answered(w) || atomic != wqe_is_atomic(w)) {
         bad_response(qp, p);
@@ -213,9 +283,7 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
         *kept = p->atomic_orig;
         stored = store(qp, w, 0, (const uint8_t *)kept, sizeof(*kept));
     } else {
-        /* ATOMIC WRITE and FLUSH are answered by a READ response without data (IBA A19). */
-        uint32_t length = wqe_is_read(w) ? w->length : 0, start = off * qp->mtu;
-        uint32_t expected = length - start < qp->mtu ? length - start : qp->mtu;
+        uint32_t start = off * qp->mtu, expected = response_length(qp, w, off);
         if (p->payload_len != expected) {
             bad_response(qp, p);
             req_fail(qp, WC_BAD_RESP_ERR, 0);
@@ -234,6 +302,32 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
     answered(qp, w, off, now);
 }
 
+static void response_received(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    advance(qp, p->psn, now);
+    if (__builtin_expect(qp->req->una_psn != p->psn, 0))
+        response_early(qp, p, now);
+    else
+        take_response(qp, p, now);
+}
+
+/* Missing responses may have come: takes in what was kept behind them. A packet that is kept acknowledges the requests before
+ * it. */
+static void take_held(struct qp *qp, uint64_t now)
+{
+    struct requester *r = qp->req;
+    const struct pkt *p;
+    do {
+        advance(qp, r->held.count ? reorder_first(&r->held)->p.psn : r->executed, now);
+        p = held_next(qp);
+        if (p && (p->opcode & OP_OPERATION_MASK) == OP_ACK)
+            ack_received(qp, p, now);
+        else if (p)
+            take_response(qp, p, now);
+    } while (p);
+    r->behind = r->held.count || psn_diff(r->executed, r->una_psn) > 0;
+}
+
 /* Is the SACK from the QP that the requester is connected to? */
 static bool is_from_peer(const struct qp *qp, const struct sack *s, const struct rx_meta *meta)
 {
@@ -250,8 +344,6 @@ static bool is_outstanding(const struct requester *r, const struct sack *s)
     return expected <= end && end <= newest && newest <= out;
 }
 
-/* If the QP has gone back and comes to what the SACK describes, it sends only the gaps of it again. Before that, it has to ask
- * for a response again that was lost. */
 bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta, uint64_t now)
 {
     struct requester *r = qp->req;
@@ -264,14 +356,9 @@ bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta
     COUNT(qp, sacks_rcvd);
     r->sacked = true;
     advance(qp, s->expected, now);
-    if (r->rnr_until || r->una_psn == r->sent_psn || psn_diff(r->next_psn, s->expected) < 0)
-        return true;
-    bool went_back = r->next_psn != r->sent_psn;
-    if (went_back && now - r->rewound_at < qp->peer->congestion.srtt)
-        return true; /* the packets that were sent again had not come when it was sent */
-    if (went_back)
-        req_skip(qp, s->end);
-    if (psn_diff(r->next_psn, s->end) >= 0)
+    if (r->behind)
+        take_held(qp, now);
+    if (is_current(qp, s, qp->peer->congestion.srtt, now))
         selective_report(qp, s, now);
     return true;
 }
@@ -289,6 +376,8 @@ void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
             COUNT(qp, credit_acks_rcvd);
         else
             COUNT(qp, old_acks);
+        if (operation != OP_ACK)
+            held_came_twice(qp, now);
         return;
     }
     if (psn_diff(p->psn, r->sent_psn) >= 0) {
@@ -298,5 +387,7 @@ void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     if (operation == OP_ACK)
         ack_received(qp, p, now);
     else
-        response_received(qp, p, operation == OP_ATOMIC_ACK, now);
+        response_received(qp, p, now);
+    if (__builtin_expect(r->behind, 0))
+        take_held(qp, now);
 }

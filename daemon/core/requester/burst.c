@@ -145,6 +145,10 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
         case RETRANS_FAST:
             COUNT(qp, fast_retrans);
             break;
+        case RETRANS_RESPONSES:
+            COUNT(qp, fast_retrans);
+            COUNT(qp, selective_retrans);
+            break;
         case RETRANS_SELECTIVE:
             COUNT(qp, fast_retrans);
             COUNT(qp, selective_retrans);

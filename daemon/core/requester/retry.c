@@ -7,6 +7,7 @@
 #include "daemon/core/requester/rtt.h"
 #include "daemon/core/requester/selective.h"
 #include "daemon/core/requester/window.h"
+#include "daemon/core/selective/held_responses.h"
 #include "daemon/core/selective/scoreboard.h"
 
 #define PROBE_UNKNOWN_NS 1000000u /* before a round trip was measured */
@@ -196,6 +197,7 @@ void req_rewind(struct qp *qp, uint32_t psn)
     uint64_t inflight = 0;
     uint32_t at = r->una_psn;
     scoreboard_forget(qp);
+    held_rewind(r, psn);
     r->cur = r->una;
     while (r->cur != r->unsent) {
         const struct send_wqe *w = req_wqe(r, r->cur);

@@ -22,6 +22,17 @@ static void take_sample(struct qp *qp, uint64_t now)
     }
 }
 
+/* Responses or ACKs behind a missing response have come. Is the packet whose round trip is measured a request without a response
+ * before them? Then it has arrived. */
+static void take_sample_before(struct qp *qp, uint32_t psn, uint64_t now)
+{
+    const struct requester *r = qp->req;
+    struct send_place at = {.index = r->una};
+    if (r->rtt_start && psn_diff(psn, r->rtt_psn) > 0 && psn_diff(r->rtt_psn, r->una_psn) >= 0 &&
+        send_place_seek(r, &at, r->rtt_psn) && !wqe_is_answered(req_wqe(r, at.index)))
+        rtt_end(qp, now);
+}
+
 /* If packets came twice, the sender has sent them again although the first ones were only late. Packets that a probe or
  * going back has sent again do not show that. */
 static void count_unneeded(struct qp *qp, const struct sack *s, uint64_t now)
@@ -57,23 +68,44 @@ static void send_again(struct qp *qp, uint64_t now)
     qp->req->timer_at = now;
 }
 
-void selective_report(struct qp *qp, const struct sack *s, uint64_t now)
+static void take_list(struct qp *qp, const struct sack *s, enum missing_kind kind, uint64_t now)
 {
     struct requester *r = qp->req;
     struct scoreboard *b = &r->board;
     uint64_t arrived = b->arrived, inflight = qp->peer->inflight;
-    count_unneeded(qp, s, now);
-    bool lost = scoreboard_update(qp, s, now);
+    bool lost = scoreboard_update(qp, s, kind, now);
     qp->peer->reports = true;
-    take_sample(qp, now);
-    if (b->arrived > arrived)
-        congestion_progress(&qp->peer->congestion, &qp->e->cfg, peer_window_capacity(qp->peer), b->arrived - arrived,
-                            inflight, req_packet_cost(qp), now);
+    if (kind == MISSING_RESPONSES)
+        take_sample_before(qp, s->newest, now);
+    else
+        take_sample(qp, now);
+    uint64_t news = b->arrived > arrived ? b->arrived - arrived : 0;
+    if (kind == MISSING_RESPONSES) { /* those that were known before the QP went back are no progress */
+        news = min64(news, r->held_cost);
+        r->held_cost = 0;
+    }
+    if (news)
+        congestion_progress(&qp->peer->congestion, &qp->e->cfg, peer_window_capacity(qp->peer), news, inflight,
+                            req_packet_cost(qp), now);
     if (lost)
         count_lost(qp, inflight, now);
     if (b->due)
         send_again(qp, now);
     qp_schedule(qp);
+}
+
+void selective_report(struct qp *qp, const struct sack *s, uint64_t now)
+{
+    const struct scoreboard *b = &qp->req->board;
+    if (b->count && psn_diff(s->expected, b->executed) < 0)
+        return; /* an old one */
+    count_unneeded(qp, s, now);
+    take_list(qp, s, MISSING_REQUESTS, now);
+}
+
+void selective_responses(struct qp *qp, const struct sack *s, uint64_t now)
+{
+    take_list(qp, s, MISSING_RESPONSES, now);
 }
 
 void selective_expire(struct qp *qp, uint64_t now)

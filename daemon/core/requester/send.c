@@ -8,6 +8,7 @@
 #include "daemon/core/requester/local_ops.h"
 #include "daemon/core/requester/retry.h"
 #include "daemon/core/requester/window.h"
+#include "daemon/core/selective/held_responses.h"
 #include "daemon/core/selective/scoreboard.h"
 
 /* --- choose: which request is next ------------------------------------------------------------ */
@@ -225,16 +226,26 @@ static enum plan_verdict plan_probe(struct burst *s)
 
 /* --- sending missing packets again ------------------------------------------------------------ */
 
-/* The PSNs that one transmission from `next` on covers: the rest of a request and of the range, or a READ request with
- * all its responses. */
-static uint32_t run_length(const struct send_wqe *w, const struct missing_range *m, uint32_t *off)
+/* The PSNs that one transmission from `next` on covers: the rest of a request and of the range, a READ request with all its
+ * responses, or one for the missing responses. */
+static uint32_t run_length(const struct send_wqe *w, const struct missing_range *m, bool responses, uint32_t *off)
 {
     uint32_t left = (uint32_t)psn_diff(m->end, m->next);
     if (!wqe_is_read(w))
         return min32(w->npkts - *off, left);
+    if (responses)
+        return min32(req_chunk_left(w, *off), left);
     if (*off >= w->chunk_base) /* a READ request is sent again as a whole */
         *off -= (*off - w->chunk_base) % w->chunk;
     return req_chunk_left(w, *off);
+}
+
+/* Is nothing sent again yet of the range, and is it the first one of the missing responses, or of the missing requests? */
+static bool is_oldest(const struct requester *r, const struct missing_range *m)
+{
+    const struct scoreboard *b = &r->board;
+    bool first = m == b->range || missing_kind_of(b, m) != missing_kind_of(b, m - 1);
+    return first && (m->next == m->start || m->next == r->una_psn);
 }
 
 /* Sends packets of the range again, as many as one run holds. False: the turn is over, with this result. */
@@ -247,7 +258,8 @@ static bool send_range(struct burst *s, struct send_place *at, struct missing_ra
         return true;
     }
     struct send_wqe *w = req_wqe(r, at->index);
-    uint32_t off = wqe_offset(w, m->next), n = run_length(w, m, &off);
+    bool responses = missing_kind_of(&r->board, m) == MISSING_RESPONSES;
+    uint32_t off = wqe_offset(w, m->next), n = run_length(w, m, responses, &off);
     *result = TX_MORE;
     if (burst_is_spent(s) || s->resends == 0)
         return false;
@@ -258,10 +270,14 @@ static bool send_range(struct burst *s, struct send_place *at, struct missing_ra
     }
     if (!wqe_is_read(w))
         n = min32(min32(n, room), min32(s->resends, rate > qp->mtu ? rate / qp->mtu : 1));
-    n = req_window_allows_again(qp, w, off, n, s->now);
+    uint32_t allowed = req_window_allows_again(qp, w, off, n, s->now);
     *result = TX_DONE; /* something will make the QP ready again */
-    if (n == 0)
+    /* A READ that is missing leaves in any case (as in RFC 6675, 5): the responses behind it fill the windows, and come after
+     * it. */
+    if (allowed == 0 && !(wqe_is_read(w) && is_oldest(r, m)))
         return false;
+    n = allowed ? allowed : n;
+    r->cause = responses ? RETRANS_RESPONSES : RETRANS_SELECTIVE;
     enum plan_verdict v = burst_plan(s, at->index, off, &n);
     if (v != PLAN_OK) {
         if (v == PLAN_FAILED)
@@ -274,6 +290,8 @@ static bool send_range(struct burst *s, struct send_place *at, struct missing_ra
     congestion_sent(&qp->peer->congestion, &qp->e->cfg, cost, s->now);
     dcqcn_sent(qp->dcqcn, wqe_has_payload(w) ? cost : PACKET_OVERHEAD, s->now);
     scoreboard_sent(qp, m, psn_add(w->first_psn, off + n));
+    if (responses)
+        held_asked(r, n);
     r->timer_at = s->now;
     return true;
 }
@@ -286,7 +304,6 @@ static bool selective_send(struct burst *s, enum tx_result *result)
     struct send_place at = {.index = r->una};
     if (r->rnr_until || r->fail_status || req_is_flushing(r))
         return true;
-    r->cause = RETRANS_SELECTIVE;
     for (uint32_t i = 0; i < b->count; i++) {
         struct missing_range *m = &b->range[i];
         if (psn_diff(r->una_psn, m->next) > 0)

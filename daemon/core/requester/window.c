@@ -187,7 +187,10 @@ static uint32_t read_allowed(struct qp *qp, const struct send_wqe *w, uint32_t o
     const struct requester *r = qp->req;
     const struct engine_config *cfg = &qp->e->cfg;
     bool idle = r->inflight == 0;
-    if (!idle && (uint32_t)psn_diff(r->next_psn, r->una_psn) + want > cfg->window_pkts)
+    uint32_t most = cfg->window_pkts, out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
+    if (r->behind) /* all responses may have to be kept until the missing one comes */
+        most = min32(most, reorder_room(&qp->e->reorder, &r->held));
+    if (!idle && out + want > most)
         return 0;
     uint32_t n = congestion_is_free(&qp->peer->congestion, cfg) ? fits_peer(qp, w, off, want, now)
                                                                 : fits_path(qp, w, off, want, now);

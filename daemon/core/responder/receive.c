@@ -62,7 +62,8 @@ static bool is_plausible(const struct qp *qp, int32_t ahead)
 
 /* --- duplicates ------------------------------------------------------------------------------- */
 
-/* A repeated READ may ask for a later part of the first one (IBA 9.7.5.1.7). */
+/* A repeated READ may ask for a later part of the first one (IBA 9.7.5.1.7). A requester that keeps the responses behind a
+ * missing one asks only for the missing ones. */
 static void repeat_read(struct qp *qp, const struct pkt *p)
 {
     struct resource *res = resp_find_resource(qp, p->psn, OP_READ_REQUEST);
@@ -74,9 +75,7 @@ static void repeat_read(struct qp *qp, const struct pkt *p)
     if (p->reth.rkey != res->rkey || p->reth.va != res->va + start || p->reth.length > res->length - start ||
         npkts > res->npkts - off)
         return; /* the packet does not repeat the first request */
-    if (res->pending && res->next_pkt <= off && off + npkts <= res->end_pkt)
-        return; /* these responses are already waiting to be sent */
-    resp_answer_later(qp, res, off, off + npkts, true);
+    resp_answer_again(qp, res, off, off + npkts);
 }
 
 static void duplicate(struct qp *qp, const struct pkt *p)

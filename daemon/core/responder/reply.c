@@ -43,11 +43,11 @@ static void answered(struct qp *qp, struct resource *res)
         r->ack_pending = r->ack_of_receive = false;
         r->ack_deadline = r->ack_due = 0;
     }
-    resp_response_done(qp, res);
     if (res->operation == OP_READ_REQUEST && res->end_pkt == res->npkts && !res->counted) {
         res->counted = true;
         qp_count_op(qp, CNTR_REMOTE_READ, true, res->length);
     }
+    resp_round_done(qp, res);
 }
 
 static uint8_t read_operation(const struct resource *res, uint32_t pkt)

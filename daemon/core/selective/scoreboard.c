@@ -17,8 +17,8 @@ bool send_place_seek(const struct requester *r, struct send_place *at, uint32_t 
     return at->index != r->unsent;
 }
 
-/* The cost of packets [from, to). arrived: without requests with a response, because their cost is that of the response,
- * which is still to come. */
+/* The cost of packets [from, to). arrived: the cost of a request with a response is that of the response, so it does not
+ * count as long as the response is still to come. */
 static uint64_t span_cost(const struct qp *qp, struct send_place *at, uint32_t from, uint32_t to, bool arrived)
 {
     const struct requester *r = qp->req;
@@ -27,9 +27,13 @@ static uint64_t span_cost(const struct qp *qp, struct send_place *at, uint32_t f
         from = r->una_psn;
     while (psn_diff(to, from) > 0 && send_place_seek(r, at, from)) {
         const struct send_wqe *w = req_wqe(r, at->index);
-        uint32_t off = wqe_offset(w, from), n = min32(w->npkts - off, (uint32_t)psn_diff(to, from));
-        if (!arrived || !wqe_is_answered(w))
-            cost += req_cost(qp, w, off, off + n);
+        uint32_t off = wqe_offset(w, from), n = min32(w->npkts - off, (uint32_t)psn_diff(to, from)), counts = n;
+        if (arrived && wqe_is_answered(w)) {
+            int32_t executed = psn_diff(r->board.executed, from);
+            counts = executed > 0 ? min32(n, (uint32_t)executed) : 0;
+        }
+        if (counts)
+            cost += req_cost(qp, w, off, off + counts);
         from = psn_add(from, n);
     }
     return cost;
@@ -111,6 +115,8 @@ uint64_t scoreboard_progress(struct qp *qp, uint64_t cost, uint64_t now)
     struct scoreboard *b = &r->board;
     uint64_t before = not_in_flight(b);
     uint32_t gone = 0;
+    if (psn_diff(r->una_psn, b->executed) > 0)
+        b->executed = r->una_psn; /* so that it does not become so old that it seems to be ahead */
     while (gone < b->count && psn_diff(r->una_psn, b->range[gone].end) >= 0)
         note_arrived(qp, &b->range[gone++], r->una_psn, now);
     if (psn_diff(r->una_psn, b->end) >= 0) {
@@ -183,45 +189,123 @@ static bool is_due(const struct qp *qp, const struct missing_range *m, bool at_o
     return m->due || (m->suspected && (at_once || now - m->since >= window));
 }
 
-/* Replaces the scoreboard by that of the report. True: packets were lost. Those for which the responder had no room were
- * not, but have to be sent again, too. */
-static bool replace(struct qp *qp, const struct sack *s, uint64_t now)
+/* Is the range of the kind that the list is about? Requests before the end of a list of responses have arrived meanwhile. */
+static bool is_of_kind(const struct scoreboard *b, const struct missing_range *m, const struct sack *s,
+                       enum missing_kind kind)
 {
-    struct requester *r = qp->req;
-    struct scoreboard *b = &r->board;
+    return missing_kind_of(b, m) == kind || (kind == MISSING_RESPONSES && psn_diff(m->start, s->end) < 0);
+}
+
+/* What is known of a gap of the list. A gap in responses grows if the requester has no room for all of them: then it was not
+ * sent again as a whole. all: a gap that looks lost is lost. */
+static struct missing_range judge(const struct qp *qp, const struct sack *s, const struct sack_gap *g,
+                                  enum missing_kind kind, bool all, uint64_t now)
+{
+    const struct scoreboard *b = &qp->req->board;
+    const struct missing_range *known = known_range(b, g);
+    struct missing_range m = {.start = g->start, .end = g->end, .next = g->start};
+    bool grown = known && kind == MISSING_RESPONSES && psn_diff(g->start, known->start) < 0;
+    if (known && !grown)
+        inherit(&m, known);
+    if (known && kind == MISSING_RESPONSES && psn_diff(g->end, known->end) > 0)
+        m.repeated = false;
+    if (!m.suspected && (all || !m.repeated || was_lost_again(b, &m, s))) {
+        m.suspected = true;
+        m.since = now;
+    }
+    m.due = is_due(qp, &m, all, now);
+    return m;
+}
+
+/* The ranges that the scoreboard will have: missing responses come before missing requests. What does not fit is left out at
+ * the end. */
+struct new_ranges {
     struct missing_range range[SACK_GAPS_MOST];
-    bool full = s->gap[s->gaps - 1].end == s->end, all = probe_answered(r, s), due = false, lost = false;
+    uint32_t count;
+    uint32_t end; /* PSN: what is behind it is not known */
+};
+
+static bool add_range(struct new_ranges *to, const struct missing_range *m)
+{
+    if (to->count == SACK_GAPS_MOST) {
+        to->end = m->start;
+        return false;
+    }
+    to->range[to->count++] = *m;
+    return true;
+}
+
+/* Adds the ranges that the list is not about, and the rest of a range of requests whose beginning has arrived meanwhile. */
+static void add_others(const struct requester *r, const struct sack *s, enum missing_kind kind, struct new_ranges *to)
+{
+    const struct scoreboard *b = &r->board;
+    for (uint32_t i = 0; i < b->count; i++) {
+        struct missing_range m = b->range[i];
+        if (psn_diff(m.end, r->una_psn) <= 0)
+            continue;
+        bool rest = kind == MISSING_RESPONSES && psn_diff(m.start, s->end) < 0 && psn_diff(m.end, s->end) > 0;
+        if (rest) {
+            m.start = s->end;
+            inherit(&m, &b->range[i]);
+        }
+        if ((rest || !is_of_kind(b, &m, s, kind)) && !add_range(to, &m))
+            return;
+    }
+}
+
+/* Adds the gaps of the list. True: packets were lost. Those for which the responder had no room were not, but have to be sent
+ * again, too: they are the last gap of a SACK, if nothing has arrived behind it. */
+static bool add_gaps(struct qp *qp, const struct sack *s, enum missing_kind kind, uint64_t now, struct new_ranges *to)
+{
+    bool full = kind == MISSING_REQUESTS && s->gap[s->gaps - 1].end == s->end, lost = false;
+    bool all = probe_answered(qp->req, s);
     if (full)
         reordering_no_room(&qp->peer->reordering, qp->peer->congestion.srtt, now);
-    for (uint32_t i = 0; i < b->count; i++)
-        compare(qp, &b->range[i], s, now);
     for (uint32_t i = 0; i < s->gaps; i++) {
-        const struct missing_range *known = known_range(b, &s->gap[i]);
-        struct missing_range *m = &range[i];
-        bool dropped = full && i + 1 == s->gaps;
-        *m = (struct missing_range){.start = s->gap[i].start, .end = s->gap[i].end, .next = s->gap[i].start};
-        if (known)
-            inherit(m, known);
-        if (!m->suspected && (all || !m->repeated || was_lost_again(b, m, s))) {
-            m->suspected = true;
-            m->since = now;
-        }
-        m->due = is_due(qp, m, all, now);
-        due |= m->due;
-        lost |= m->due && !dropped;
+        struct missing_range m = judge(qp, s, &s->gap[i], kind, all, now);
+        if (!add_range(to, &m))
+            break;
+        lost |= m.due && !(full && i + 1 == s->gaps);
     }
-    for (uint32_t i = 0; i < s->gaps; i++)
-        b->range[i] = range[i];
-    b->count = s->gaps;
-    b->end = s->end;
-    b->due = due;
     return lost;
 }
 
-bool scoreboard_update(struct qp *qp, const struct sack *s, uint64_t now)
+/* Replaces the scoreboard's ranges of one kind by those of the list. True: packets were lost. */
+static bool replace(struct qp *qp, const struct sack *s, enum missing_kind kind, uint64_t now)
 {
-    uint64_t before = not_in_flight(&qp->req->board);
-    bool lost = replace(qp, s, now);
+    struct scoreboard *b = &qp->req->board;
+    struct new_ranges to = {.count = 0, .end = s->end};
+    for (uint32_t i = 0; i < b->count; i++)
+        if (is_of_kind(b, &b->range[i], s, kind))
+            compare(qp, &b->range[i], s, now);
+    if (kind == MISSING_REQUESTS)
+        add_others(qp->req, s, kind, &to);
+    bool lost = add_gaps(qp, s, kind, now, &to);
+    if (kind == MISSING_RESPONSES) {
+        if (s->end == s->newest) { /* else responses behind its end may be missing */
+            if (b->count && psn_diff(b->end, to.end) > 0)
+                to.end = b->end;
+            add_others(qp->req, s, kind, &to);
+        }
+        b->executed = s->end;
+    }
+    b->due = false;
+    for (uint32_t i = 0; i < to.count; i++) {
+        b->range[i] = to.range[i];
+        b->due |= to.range[i].due;
+    }
+    b->count = to.count;
+    b->end = to.end;
+    return lost;
+}
+
+bool scoreboard_update(struct qp *qp, const struct sack *s, enum missing_kind kind, uint64_t now)
+{
+    struct scoreboard *b = &qp->req->board;
+    uint64_t before = not_in_flight(b);
+    if (b->count == 0)
+        b->executed = qp->req->una_psn;
+    bool lost = replace(qp, s, kind, now);
     recount(qp, before);
     set_wake(qp);
     return lost;

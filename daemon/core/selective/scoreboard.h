@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The scoreboard of a requester: what the responder has received beyond the first missing packet, as its last SACK says
- * (wire/pumice/sack.h).
+ * (wire/pumice/sack.h), and before that which responses are missing (selective/held_responses.h).
  *
  * A gap that is reported for the first time looks lost. On a path that reorders packets it waits for the reordering
  * window (path/reordering.h), and counts as lost if it is not filled by then.
@@ -20,9 +20,17 @@ struct send_place {
 /* Moves to the request of psn, which is not before the place. False: it belongs to no request that was sent. */
 bool send_place_seek(const struct requester *r, struct send_place *at, uint32_t psn);
 
-/* Replaces the scoreboard by what a valid SACK says. Its expected PSN is not before una_psn. True: packets were
+enum missing_kind {
+    MISSING_REQUESTS, /* the responder has reported them */
+    MISSING_RESPONSES, /* they belong to requests that have arrived */
+};
+static inline enum missing_kind missing_kind_of(const struct scoreboard *b, const struct missing_range *m)
+{
+    return psn_diff(m->end, b->executed) > 0 ? MISSING_REQUESTS : MISSING_RESPONSES;
+}
+/* Replaces what the scoreboard has of this kind by the list in s. Its expected PSN is not before una_psn. True: packets were
  * lost. If board.due is set, packets are to be sent again. */
-bool scoreboard_update(struct qp *qp, const struct sack *s, uint64_t now);
+bool scoreboard_update(struct qp *qp, const struct sack *s, enum missing_kind kind, uint64_t now);
 /* The time board.wake_at has come: packets that looked lost, and might have been late, count as lost. */
 void scoreboard_ripen(struct qp *qp, uint64_t now);
 /* Has a packet arrived? The scoreboard is not empty. */

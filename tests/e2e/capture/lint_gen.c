@@ -212,6 +212,33 @@ static void read_repeat_differs(struct scene *s)
     scene_read_responses(s, "again", B, psn, READ_LEN);
 }
 
+/* A READ of three packets. The requester has lost the second response, and asks only for that one again. */
+static void read_part(struct scene *s)
+{
+    uint32_t psn = scene_read(s, NULL, A, VA, RKEY, READ_LEN);
+
+    scene_done(s, B);
+    scene_read_responses(s, "whole", B, psn, READ_LEN);
+    s->psn[A] = (psn + 1) & PSN_MASK;
+    scene_read(s, NULL, A, VA + MTU, RKEY, MTU);
+    scene_read_responses(s, "one", B, (psn + 1) & PSN_MASK, MTU);
+    s->psn[A] = (psn + 3) & PSN_MASK;
+    scene_send(s, NULL, A, NULL, 12);
+}
+
+/* The same, but the responder repeats another part. */
+static void read_part_wrong(struct scene *s)
+{
+    uint32_t psn = scene_read(s, NULL, A, VA, RKEY, READ_LEN);
+
+    scene_done(s, B);
+    scene_read_responses(s, "whole", B, psn, READ_LEN);
+    s->psn[A] = (psn + 1) & PSN_MASK;
+    scene_read(s, NULL, A, VA + MTU, RKEY, MTU);
+    scene_read_responses(s, "one", B, psn, MTU);
+    s->psn[A] = (psn + 3) & PSN_MASK;
+}
+
 static void duplicate(struct scene *s)
 {
     uint32_t psn = s->psn[A];
@@ -472,6 +499,8 @@ static const struct fault {
     {"repeat", "repeat", NULL, NULL, NOWHERE, repeat},
     {"repeat-differs", "repeat-differs", NULL, NULL, NOWHERE, repeat_differs},
     {"read-repeat-differs", "repeat-differs", NULL, NULL, NOWHERE, read_repeat_differs},
+    {"read-part", "read-part", NULL, NULL, NOWHERE, read_part},
+    {"read-part-wrong", "read-sequence", NULL, NULL, NOWHERE, read_part_wrong},
     {"duplicate", "psn-duplicate", NULL, NULL, AT_A, duplicate},
     {"ack-after-nak", "ack-after-nak", NULL, NULL, NOWHERE, ack_after_nak},
     {"ack-read", "ack-read", NULL, NULL, NOWHERE, ack_read},

@@ -45,7 +45,7 @@ run()
     wait "${pids[2]}" || fail "$what: server: $(tail -n 3 "$dir/server")"
     for h in 1 2; do
         kept[h]=$(counter $h reordered_requests) reports[h]=$(counter $h sacks_sent) naks[h]=$(counter $h send_seq_err)
-        alone[h]=$(counter $h selective_retrans) missing[h]=$(counter $h out_of_seq_request) answers[h]=$(counter $h flow_answers_sent)
+        alone[h]=$(counter $h selective_retrans) missing[h]=$(counter $h out_of_seq_request) responses[h]=$(counter $h reordered_responses) answers[h]=$(counter $h flow_answers_sent)
     done
     if [ $pair = onon ]; then
         kill -INT $capture
@@ -58,17 +58,19 @@ run()
 
 faults=(--fault loss=3%,reorder=2% --seed 3)
 run on on "${faults[@]}"
-total=$((kept[1] + kept[2]))
+total=$((kept[1] + kept[2])) kept_responses=$((responses[1] + responses[2]))
 [ $total -gt 100 ] || fail "on, on: only $total requests were kept"
+[ $((responses[1] + responses[2])) -gt 50 ] || fail "on, on: only $((responses[1] + responses[2])) responses were kept"
 [ $((reports[1] + reports[2])) -gt 20 ] || fail "on, on: only $((reports[1] + reports[2])) SACKs"
 [ $((alone[1] + alone[2])) -gt 20 ] || fail "on, on: only $((alone[1] + alone[2])) packets were sent again alone"
 [ $((naks[1] + naks[2])) -lt $(((reports[1] + reports[2]) / 4)) ] || fail "on, on: $((naks[1] + naks[2])) NAKs beside $((reports[1] + reports[2])) SACKs"
 "$pumice" lint --faulty --incomplete "$dir/trace.pcapng" >"$dir/out" 2>&1 || fail "on, on: lint: $(head -n 3 "$dir/out")"
+"$pumice" lint --notes --faulty --incomplete "$dir/trace.pcapng" | grep -q '\[read-part' || fail "on, on: no READ asks for a part again"
 grep -aqE 'SACK for QP 0x[0-9a-f]{6}: PSNs? .* missing before [0-9]+, newest [0-9]+' "$dir/trace.pcapng" ||
     fail "on, on: the capture has no comment on a SACK"
 for pair in "on off" "off on" "off off"; do
     run $pair "${faults[@]}"
-    [ $((kept[1] + kept[2] + reports[1] + reports[2] + alone[1] + alone[2])) -eq 0 ] || fail "$pair: SACKs, but one daemon does not know them"
+    [ $((kept[1] + kept[2] + reports[1] + reports[2] + alone[1] + alone[2] + responses[1] + responses[2])) -eq 0 ] || fail "$pair: SACKs, but one daemon does not know them"
     [ $((naks[1] + naks[2])) -gt 20 ] || fail "$pair: only $((naks[1] + naks[2])) NAKs"
 done
 run default default
@@ -76,5 +78,5 @@ run default default
 [ $((missing[1] + missing[2])) -gt 0 ] || [ $((answers[1] + answers[2] + reports[1] + reports[2] + kept[1] + kept[2])) -eq 0 ] ||
     fail "nothing is lost: ${answers[*]} probes, ${reports[*]} SACKs, ${kept[*]} kept"
 
-[ $failures -eq 0 ] && echo "$total requests kept"
+[ $failures -eq 0 ] && echo "$total requests and $kept_responses responses kept"
 exit $((failures > 0))

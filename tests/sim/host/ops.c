@@ -4,6 +4,9 @@
  * written before, fenced requests that send the data of a READ, and atomics of several QPs on the same cells. */
 #include "tests/sim/sim.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 bool op_takes_recv(uint8_t opcode)
 {
     return opcode == WR_SEND || opcode == WR_SEND_WITH_IMM || opcode == WR_RDMA_WRITE_WITH_IMM ||
@@ -246,6 +249,10 @@ struct op *ops_add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags)
 {
     struct prng *r = &e->sim->rng;
     struct op *o = &e->op[e->nops];
+    if (e->nops == MAX_OPS) {
+        fprintf(stderr, "sim: an end has more than %d requests\n", MAX_OPS);
+        abort();
+    }
     *o = (struct op){.opcode = opcode, .len = len, .flags = flags, .recv = -1, .wr_id = prng_next(r)};
     o->after = o->window = -1;
     o->pool = pool_draw(e);

@@ -93,7 +93,7 @@ static uint32_t messages_before(const struct end *requester, uint32_t rel)
             continue;
         }
         for (uint32_t k = 0; k < o->npsn && o->rel + k < rel; k++) {
-            n += o->ends[k];
+            n += o->ends[k] & ENDS_FIRST;
         }
     }
     return n;
@@ -102,7 +102,7 @@ static uint32_t messages_before(const struct end *requester, uint32_t rel)
 /* The last packet of the READ request that covers packet k. */
 static uint32_t read_end(const struct op *o, uint32_t k)
 {
-    while (k + 1 < o->npsn && !o->ends[k]) {
+    while (k + 1 < o->npsn && !(o->ends[k] & ENDS_FIRST)) {
         k++;
     }
     return k;
@@ -195,9 +195,12 @@ static uint32_t check_read_request(const struct view *v, struct op *o, uint32_t 
     require(v, len == left || (len < left && len > 0 && len % v->e->mtu == 0), "RETH length %u of %u", len, left);
     require(v, n <= v->s->host[v->e->host].cfg.window_pkts, "asks for %u packets, more than the window", n);
     if (unsent) {
-        o->ends[k + n - 1] = 1;
+        o->ends[k + n - 1] = ENDS_FIRST;
     } else {
         require(v, k + n - 1 <= read_end(o, k), "asks again for more than the request before it did");
+        require(v, k + n - 1 == read_end(o, k) || v->s->host[v->e->host].cfg.selective,
+                "asks again for less than the rest of the request before it");
+        o->ends[k + n - 1] |= ENDS_AGAIN;
     }
     return n;
 }
@@ -421,9 +424,10 @@ static void check_read_response(const struct view *v)
     struct op *o = &q->op[index];
     bool read = o->opcode == WR_RDMA_READ;
     uint32_t k = rel - o->rel;
-    bool last = k == read_end(o, k);
+    bool last = v->info->properties & (OP_IS_LAST | OP_IS_ONLY);
     bool begins = v->info->properties & (OP_IS_FIRST | OP_IS_ONLY);
-    require(v, last == ((v->info->properties & (OP_IS_LAST | OP_IS_ONLY)) != 0), "packet %u of %u", k, o->npsn);
+    require(v, last ? k == read_end(o, k) || o->ends[k] & ENDS_AGAIN : k != read_end(o, k), "packet %u of %u", k,
+            o->npsn);
     require(v, begins || rel == e->rel_resp, "does not follow the response before it");
     uint32_t n = !read ? 0 : k + 1 == o->npsn ? o->len - k * e->mtu : e->mtu;
     require(v, p->payload_len == n, "%u bytes, not %u", p->payload_len, n);

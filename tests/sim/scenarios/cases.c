@@ -155,6 +155,38 @@ const struct sim_case sim_cases[] = {
      .seed = 1037, .repeat = 8, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 1000000}}, .mtu_code = 3, .window_pkts = 4096, .peer_window = 4 << 20, .reorder_bytes = 1 << 20,
      .timeout = 14, .net = {.delay_ns = 10 * US, .loss = 50, .dup = 20, .reorder = 50, .reorder_ns = 50 * US, .dead_from = 2 * MS, .dead_until = 60 * MS},
      .done_most = 110 * MS},
+    {.name = "selective-read", .about = "a response is lost: only it is asked for again, and those behind it are kept", .selective = 3, .sacks_known = true,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}}, .net = DROP(OP_READ_RESP_MIDDLE, 0, 3, 3), .done_most = 60 * US,
+     .count = {COUNT(sent_responses, 21, 21), COUNT(selective_retrans, 1, 1), COUNT(reordered_responses, 15, 16), COUNT(duplicate_request, 1, 1)}},
+    {.name = "selective-read-many", .about = "every third packet is lost: each response is asked for again once", .selective = 3, .sacks_known = true,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 7680}, {WR_SEND, SIGNALED, 10}}, .net = ONCE_MASK(0x924924), .done_most = 90 * US,
+     .count = {COUNT(sent_responses, 38, 38), COUNT(selective_retrans, 8, 8), COUNT(selective_unneeded, 0, 0), COUNT(probe_retrans, 0, 0)}},
+    {.name = "selective-read-last", .about = "the last response is lost, and a later ACK comes: it is asked for at once", .selective = 3, .sacks_known = true,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 2000}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_SEND, SIGNALED, 10}}, .net = DROP(OP_READ_RESP_LAST, 0, 1, 1),
+     .done_most = 60 * US, .count = {COUNT(sent_responses, 10, 10), COUNT(atomics, 1, 1), COUNT(recvs, 1, 1), COUNT(probe_retrans, 0, 0)}},
+    {.name = "selective-read-again", .about = "the answer is lost, too: a response to a later request shows it", .selective = 3, .sacks_known = true,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 9000}, {WR_RDMA_READ, SIGNALED, 400000}}, .mtu_code = 5, .rd_atomic = 16,
+     .net = {.delay_ns = 10 * US, .rate = 4000000, .mask = 1 << 17, .mask_once = true, .drop_opcode = OP_READ_RESP_ONLY, .drop_first = 1, .drop_last = 1},
+     .done_most = 300 * US, .count = {COUNT(probe_retrans, 0, 0), COUNT(selective_retrans, 2, 2), COUNT(selective_unneeded, 0, 0)}},
+    {.name = "selective-read-lost", .about = "a request is lost, and its responses fill the window behind it: it is sent again in any case", .selective = 3,
+     .sacks_known = true, .rd_atomic = 16, .repeat = 40, .op[0] = {{WR_RDMA_READ, SIGNALED, 60000}}, .mtu_code = 5, .peer_window = 1 << 20, .reorder_bytes = 4 << 20,
+     .net = {.delay_ns = 10 * US, .rate = 4000000, .loss = 50}, .done_most = 3 * MS,
+     .count = {COUNT(reordered_responses, 300, ANY), COUNT(selective_retrans, 25, 100), COUNT(probe_retrans, 0, 3), COUNT(timeout_retrans, 0, 0)}},
+    {.name = "selective-read-late", .about = "responses that come late: the requester learns to wait for them", .selective = 3, .sacks_known = true,
+     .repeat = 60, .op[0] = {{WR_RDMA_READ, SIGNALED, 60000}}, .mtu_code = 3, .reorder_bytes = 4 << 20, .net = {.delay_ns = 10 * US, .rate = 1000000, .reorder = 50, .reorder_ns = 10 * US},
+     .done_most = 8 * MS, .count = {COUNT(reordered_responses, 200, ANY), COUNT(selective_retrans, 1, 30), COUNT(selective_unneeded, 1, 30), COUNT(probe_retrans, 0, 2)}},
+    {.name = "selective-read-room", .about = "little room for responses behind a gap: fewer READs are outstanding, and those without room are asked for again",
+     .selective = 3, .sacks_known = true, .rd_atomic = 16, .repeat = 8, .op[0] = {{WR_RDMA_READ, SIGNALED, 200000}}, .mtu_code = 3, .reorder_bytes = 60000,
+     .net = {.delay_ns = 10 * US, .rate = 4000000, .loss = 30}, .done_most = 5 * MS, .count = {COUNT(reorder_no_room, 1, ANY), COUNT(timeout_retrans, 0, 0)}},
+    {.name = "selective-read-sender", .about = "the responder does not understand it: the requester goes back", .selective = 1,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}}, .net = DROP(OP_READ_RESP_MIDDLE, 0, 3, 3), .done_most = 150 * US,
+     .count = {COUNT(reordered_responses, 0, 0), COUNT(selective_retrans, 0, 0), COUNT(fast_retrans, 1, 1)}},
+    {.name = "selective-mixed", .about = "all kinds at once, while packets of both directions are lost, late and doubled", .selective = 3, .sacks_known = true, .repeat = 7,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 4000}, {WR_RDMA_WRITE, 0, 3000}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_SEND, 0, 2000}, {WR_RDMA_READ, 0, 300},
+               {WR_ATOMIC_WRITE, SIGNALED, 8}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 700}, {WR_RDMA_READ, SIGNALED | SEND_FENCE, 5000}},
+     .op[1] = {{WR_RDMA_READ, SIGNALED, 9000}, {WR_SEND, SIGNALED, 9000}, {WR_RDMA_READ, SIGNALED, 9000}},
+     .net = {.delay_ns = 10 * US, .loss = 50, .dup = 20, .reorder = 50, .reorder_ns = 30 * US}, .done_most = 60 * MS,
+     .count = {COUNT(reordered_responses, 20, ANY), COUNT(reordered_requests, 20, ANY), COUNT(timeout_retrans, 0, 20)}},
 
     /* --- receiver not ready ------------------------------------------------------------------------ */
     {.name = "rnr-then-success", .about = "the receive comes after 3 ms; the timer is 0.64 ms",
@@ -385,6 +417,8 @@ static void setup_end(struct end *e, const struct sim_case *c)
     a->retry_cnt = c->retry_cnt ? c->retry_cnt : a->retry_cnt;
     a->min_rnr_timer = c->rnr_timer ? c->rnr_timer : a->min_rnr_timer;
     a->max_rd_atomic = c->rd_atomic ? c->rd_atomic : a->max_rd_atomic;
+    if (a->max_rd_atomic > a->max_dest_rd_atomic)
+        a->max_dest_rd_atomic = a->max_rd_atomic;
     e->sq_psn = c->psn ? c->psn : e->sq_psn;
     e->sig_all = false;
     e->refill = c->refill;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The requester keeps responses that came before a missing one (base/reorder.h), and asks again only for those that are
+ * missing. A READ request that is sent again covers one gap of the responses. The requester does so only if the peer
+ * understands selective acknowledgements. For others it goes back to the first missing response.
+ *
+ * A response and an ACK show that the responder has carried out all requests before them. So each READ, atomic and the like
+ * before them has been answered, and a response that has not come was lost or is late. The scoreboard tells which. */
+#ifndef PUMICE_DAEMON_CORE_SELECTIVE_HELD_RESPONSES_H
+#define PUMICE_DAEMON_CORE_SELECTIVE_HELD_RESPONSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/core/qp/qp.h"
+
+struct pkt;
+struct sack;
+
+enum hold_result {
+    HOLD_REFUSED, /* the QP has to go back */
+    HOLD_QUIET, /* the packet is kept */
+    HOLD_NEWS, /* the same, and what is missing has to be judged: a gap shows or has become smaller, or a response ends */
+};
+/* A valid response came before an earlier one. cost: its part of the window. */
+enum hold_result held_response(struct qp *qp, const struct pkt *p, uint64_t cost, uint64_t now);
+/* An ACK came before a response that belongs before it. True: it is kept, and what is missing has to be judged. False: the QP
+ * has to go back. */
+bool held_ack(struct qp *qp, const struct pkt *p, uint64_t now);
+/* Lists the responses that are missing, in the form of a SACK. False: there are none. */
+bool held_missing(const struct requester *r, struct sack *s);
+/* The oldest packet that is kept, if una_psn has come to it. It is removed, and stays readable until the end of the batch. NULL:
+ * a response before it is still missing. */
+const struct pkt *held_next(struct qp *qp);
+
+/* The QP goes back to PSN psn. Only responses that come from now on show which ones are missing. */
+static inline void held_rewind(struct requester *r, uint32_t psn)
+{
+    if (r->behind && psn_diff(r->executed, psn) > 0)
+        r->executed = psn;
+    r->asked = 0;
+}
+/* n responses were asked for again. */
+static inline void held_asked(struct requester *r, uint32_t n)
+{
+    r->asked += n;
+    r->asked_end = r->sent_psn;
+}
+/* A response came that had come before. If the requester has asked for it again, it had only been late. */
+void held_came_twice(struct qp *qp, uint64_t now);
+
+#endif

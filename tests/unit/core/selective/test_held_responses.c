@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The requester keeps responses that came before a missing one, and asks only for the missing ones again. */
+#include "daemon/core/base/reorder.h"
+#include "daemon/core/qp/engine_state.h"
+#include "tests/unit/core/one_qp.h"
+#include "wire/pumice/probe.h"
+#include "wire/pumice/sack.h"
+
+#define SLOTS 16 /* of which a QP may take a half */
+
+static uint32_t key;
+
+static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+{
+    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
+    return 0;
+}
+
+static void begin(bool assumed, uint32_t slots)
+{
+    static const struct mem_ops ops = {.read = no_read, .write = fix_write, .atomic = fix_atomic};
+    struct mr_init mr = {
+        .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM, .access = ACCESS_LOCAL_WRITE};
+    fix_init(&fix);
+    fix.cfg.selective = true;
+    fix.cfg.selective_assumed = assumed;
+    fix.cfg.reorder_bytes = (uint32_t)(slots * reorder_slot_size(2048));
+    free(fix.mem);
+    fix.mem = fix_zalloc(engine_size(&fix.cfg));
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
+    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
+    qp = fix_qp(&fix);
+    fix_bring(qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
+    fix.now = 1000000000;
+}
+static void setup(void)
+{
+    begin(true, SLOTS);
+}
+static void teardown(void)
+{
+    fix_fini(&fix);
+}
+TestSuite(held_responses, .init = setup, .fini = teardown);
+
+static void post(uint8_t opcode, uint32_t len)
+{
+    struct sge sge = {FIX_VA, len, key};
+    struct send_wr wr = {.opcode = opcode, .flags = SEND_SIGNALED, .num_sge = 1, .compare_add = 3};
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
+}
+
+/* A full response packet, whose bytes are its PSN. */
+static void respond(uint32_t psn)
+{
+    static uint8_t data[256];
+    memset(data, (int)psn, sizeof data);
+    arrive((struct pkt){.opcode = OP_READ_RESP_MIDDLE, .psn = psn, .payload = data, .payload_len = sizeof data});
+}
+static void respond_range(uint32_t psn, uint32_t end)
+{
+    for (; psn < end; psn++)
+        respond(psn);
+}
+/* The same as the last one of a response, which acknowledges what is before it. */
+static void respond_last(uint32_t psn)
+{
+    static uint8_t data[256];
+    memset(data, (int)psn, sizeof data);
+    arrive((struct pkt){.opcode = OP_READ_RESP_LAST,
+                        .psn = psn,
+                        .aeth.syndrome = AETH_ACK | AETH_NO_CREDITS,
+                        .payload = data,
+                        .payload_len = sizeof data});
+}
+
+/* Packet i of those sent last is a READ request for packets [psn, psn + n). */
+static void expect_read(uint32_t i, uint32_t psn, uint32_t n)
+{
+    struct pkt p = sent(i);
+    cr_expect(p.opcode == OP_READ_REQUEST && p.psn == psn && p.reth.length == n * 256,
+              "packet %u: opcode %#x, PSN %u, %u bytes", i, p.opcode, p.psn, p.reth.length);
+}
+
+static struct qp_info info(void)
+{
+    struct qp_info i;
+    qp_info(qp, &i);
+    return i;
+}
+static const struct engine_counters *counters(void)
+{
+    return engine_counters(fix.e);
+}
+static void expect_done(void)
+{
+    cr_expect_eq(fix_take(&fix).status, WC_SUCCESS);
+    cr_expect_eq(info().inflight_bytes, 0);
+    cr_expect_eq(info().reads_outstanding, 0);
+    cr_expect_eq(transmit(), 0);
+}
+
+Test(held_responses, only_the_missing_ones_are_asked_for_again)
+{
+    post(WR_RDMA_READ, 10 * 256); /* 200 … 209 */
+    cr_assert_eq(transmit(), 1);
+    respond_range(200, 202);
+    respond_range(203, 206);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 202, 1);
+    respond(208);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 206, 2);
+    respond_last(209);
+    cr_expect_eq(transmit(), 0);
+    cr_expect_eq(fix.bytes[3 * 256], 0, "nothing is written early");
+    cr_expect_eq(info().inflight_bytes, 3 * 512, "what is kept has left the window");
+    respond(202);
+    respond_range(206, 208);
+    for (uint32_t i = 0; i < 10; i++)
+        cr_expect_eq(fix.bytes[i * 256 + 7], 200 + i);
+    expect_done();
+    cr_expect(counters()->reordered_responses == 5 && counters()->selective_retrans == 2);
+    cr_expect_eq(counters()->selective_unneeded, 0);
+}
+
+Test(held_responses, a_peer_that_does_not_understand_gets_the_rest_of_the_read)
+{
+    fix_fini(&fix);
+    begin(false, SLOTS);
+    post(WR_RDMA_READ, 10 * 256);
+    cr_assert_eq(transmit(), 1);
+    respond(200);
+    respond_range(202, 206);
+    cr_assert_eq(transmit(), 2);
+    cr_expect_eq(sent(0).dest_qpn, PROBE_QPN, "it is asked, and has not answered yet");
+    expect_read(1, 201, 9);
+    cr_expect_eq(counters()->reordered_responses, 0);
+    respond_range(201, 210);
+    expect_done();
+}
+
+Test(held_responses, an_ack_shows_that_a_response_is_missing)
+{
+    post(WR_RDMA_READ, 3 * 256); /* 200 … 202 */
+    post(WR_ATOMIC_FETCH_AND_ADD, 8); /* 203 */
+    post(WR_RDMA_WRITE, 256); /* 204 */
+    cr_assert_eq(transmit(), 3);
+    respond(200);
+    ack(204);
+    cr_assert_eq(transmit(), 2);
+    expect_read(0, 201, 2);
+    cr_expect(sent(1).opcode == OP_FETCH_ADD && sent(1).psn == 203);
+    arrive((struct pkt){.opcode = OP_ATOMIC_ACK, .psn = 203, .aeth.syndrome = AETH_ACK | AETH_NO_CREDITS});
+    respond_range(201, 203);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(fix_take(&fix).status, WC_SUCCESS);
+    expect_done(); /* the WRITE, which the ACK named before */
+}
+
+Test(held_responses, a_response_that_is_lost_again)
+{
+    post(WR_RDMA_READ, 4 * 256); /* 200 … 203 */
+    cr_assert_eq(transmit(), 1);
+    respond(201);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 200, 1);
+    post(WR_RDMA_READ, 2 * 256); /* 204, 205 */
+    cr_assert_eq(transmit(), 1);
+    respond_last(203);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 202, 1);
+    respond_last(205); /* its request was sent after 200 was asked for again, but before 202 was */
+    cr_assert_eq(transmit(), 2);
+    expect_read(0, 200, 1);
+    expect_read(1, 204, 1);
+    respond(200);
+    respond(202);
+    respond(204);
+    cr_expect_eq(fix_take(&fix).status, WC_SUCCESS);
+    expect_done();
+}
+
+Test(held_responses, what_comes_twice_shows_that_it_was_late)
+{
+    post(WR_RDMA_READ, 4 * 256);
+    cr_assert_eq(transmit(), 1);
+    respond_range(201, 203);
+    cr_assert_eq(transmit(), 1);
+    respond(200); /* late */
+    respond(200); /* the answer */
+    cr_expect_eq(counters()->selective_unneeded, 1);
+    respond(200); /* made by the network */
+    cr_expect_eq(counters()->selective_unneeded, 1);
+    respond_last(203);
+    expect_done();
+}
+
+/* The queue of a QP has room for eight responses. */
+Test(held_responses, without_room_the_oldest_ones_are_kept)
+{
+    post(WR_RDMA_READ, 20 * 256); /* 200 … 219 */
+    cr_assert_eq(transmit(), 1);
+    respond_range(210, 218);
+    respond_range(201, 205); /* in place of 214 … 217 */
+    cr_expect_eq(counters()->reorder_no_room, 0);
+    cr_assert_eq(transmit(), 3);
+    expect_read(0, 200, 1);
+    expect_read(1, 205, 5);
+    expect_read(2, 214, 4);
+    respond(218);
+    cr_expect_eq(counters()->reorder_no_room, 1);
+    cr_assert_eq(transmit(), 1, "it goes back");
+    expect_read(0, 200, 20);
+    respond(200);
+    respond_range(205, 210);
+    cr_expect_eq(fix.bytes[13 * 256], 213);
+    respond_range(214, 219);
+    respond_last(219);
+    expect_done();
+}
+
+Test(held_responses, an_ack_is_taken_in_after_the_response_before_it)
+{
+    post(WR_RDMA_READ, 4 * 256); /* 200 … 203 */
+    for (int i = 0; i < 3; i++)
+        post(WR_RDMA_WRITE, 256); /* 204 … 206 */
+    cr_assert_eq(transmit(), 4);
+    respond_range(200, 203);
+    ack(206);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 203, 1);
+    uint64_t acks = counters()->acks_rcvd;
+    respond(203);
+    cr_expect_eq(counters()->acks_rcvd, acks + 1);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(fix_take(&fix).status, WC_SUCCESS);
+    expect_done();
+}
+
+/* A response behind a WRITE acknowledges it, also after the QP has gone back. */
+Test(held_responses, what_is_kept_acknowledges_what_is_before_it)
+{
+    post(WR_RDMA_READ, 2 * 256); /* 200, 201 */
+    post(WR_RDMA_WRITE, 256); /* 202 */
+    post(WR_RDMA_READ, 2 * 256); /* 203, 204 */
+    cr_assert_eq(transmit(), 3);
+    respond_range(203, 205);
+    nak(NAK_PSN_SEQUENCE, 200);
+    respond_range(200, 202);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(fix_take(&fix).status, WC_SUCCESS);
+    expect_done();
+}
+
+Test(held_responses, few_reads_are_outstanding_behind_a_gap)
+{
+    post(WR_RDMA_READ, 4 * 256); /* 200 … 203 */
+    post(WR_RDMA_READ, 4 * 256); /* 204 … 207 */
+    cr_assert_eq(transmit(), 2);
+    respond_range(201, 204);
+    post(WR_RDMA_READ, 4 * 256); /* 208 … 211 */
+    cr_assert_eq(transmit(), 1, "the new one waits: eight packets have room");
+    expect_read(0, 200, 1);
+    respond(200);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 208, 4);
+}
+
+Test(held_responses, going_back_keeps_them)
+{
+    post(WR_RDMA_READ, 6 * 256); /* 200 … 205 */
+    cr_assert_eq(transmit(), 1);
+    respond_range(201, 204);
+    cr_assert_eq(transmit(), 1);
+    nak(NAK_PSN_SEQUENCE, 200);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 200, 6);
+    respond(200); /* the others need not come again */
+    respond(204);
+    respond_last(205);
+    expect_done();
+}
+
+Test(held_responses, responses_that_do_not_fit_are_dropped)
+{
+    static uint8_t data[256];
+    post(WR_RDMA_READ, 2 * 256 + 10); /* 200 … 202 */
+    post(WR_ATOMIC_FETCH_AND_ADD, 8); /* 203 */
+    post(WR_RDMA_WRITE, 256); /* 204 */
+    cr_assert_eq(transmit(), 3);
+    arrive((struct pkt){.opcode = OP_READ_RESP_MIDDLE, .psn = 202, .payload = data, .payload_len = 256});
+    arrive((struct pkt){.opcode = OP_READ_RESP_ONLY, .psn = 203, .payload = data, .payload_len = 8});
+    arrive((struct pkt){.opcode = OP_ATOMIC_ACK, .psn = 202});
+    arrive((struct pkt){.opcode = OP_READ_RESP_MIDDLE, .psn = 205, .payload = data, .payload_len = 256});
+    cr_expect_eq(counters()->rx_bad_response, 4);
+    cr_expect_eq(counters()->reordered_responses, 0);
+    cr_expect_eq(transmit(), 0);
+}
+
+Test(held_responses, a_qp_in_err_gives_the_room_back)
+{
+    post(WR_RDMA_READ, 10 * 256);
+    cr_assert_eq(transmit(), 1);
+    respond_range(201, 209);
+    fix_bring(qp, QPS_ERR);
+    transmit();
+    cr_expect_eq(fix.e->reorder.free, SLOTS);
+}
