@@ -260,7 +260,8 @@ class Bench:
                                       lambda w=where, p=program, s=size: self.perftest(w, p, s), WHERE[where])
             yield Measure(f"{where}/ib_atomic_lat/8", "ib_atomic_lat 8 B", "µs", lambda w=where: self.perftest(w, "ib_atomic_lat", 8), WHERE[where])
         for where in FAULTS:
-            yield Measure(f"{where}/ib_write_bw/65536", "ib_write_bw 64 KiB", "MiB/s", lambda w=where: self.perftest(w, "ib_write_bw", 65536), WHERE[where])
+            for program in ("ib_write_bw",) if where.endswith("off") else ("ib_write_bw", "ib_read_bw"):
+                yield Measure(f"{where}/{program}/65536", f"{program} 64 KiB", "MiB/s", lambda w=where, p=program: self.perftest(w, p, 65536), WHERE[where])
         for ranks in (16, 64):
             yield Measure(f"job/{ranks}/rc", f"Open MPI, {ranks} ranks, start to end", "s", lambda n=ranks: self.job("rc", n), "jobs")
         yield Measure("job/16/rc-512", "Open MPI, 16 ranks, few receive buffers", "s", lambda: self.job("rc-512", 16), "jobs")
