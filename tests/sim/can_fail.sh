@@ -303,11 +303,11 @@ fault SACK_AGAIN selective/scoreboard.c '(all || !m.repeated || was_lost_again(b
 fault SACK_WAIT selective/scoreboard.c 'now - m->since >= window' 'now >= m->since + 0 * window' case
 fault SACK_TWICE selective/held_requests.c '.twice = qp->resp->twice' '.twice = 0' case
 fault SACK_BACK requester/ack.c 'req_skip(qp, s->end);' 'return false;' case
-fault HOLD_NONE selective/held_responses.c 'may_hold(qp, now) ? keep(qp, p)' 'false ? keep(qp, p)' case
+fault HOLD_NONE selective/held_responses.c 'held_allowed(qp, now) ? keep(qp, p)' 'false ? keep(qp, p)' case
 fault HOLD_TAKE requester/ack.c 'if (__builtin_expect(r->behind, 0))
         take_held' 'if (false)
         take_held' case
-fault HOLD_ACK requester/ack.c 'if (held_ack(qp, p, now))' 'if (false)' case
+fault HOLD_ACK requester/ack.c 'if (!plain || !held_allowed(qp, now))' 'if (true)' case
 fault HOLD_WHOLE requester/send.c 'if (responses)
         return min32(req_chunk_left' 'if (false)
         return min32(req_chunk_left' case

@@ -56,6 +56,7 @@ static void check_inflight(const struct qp *qp)
     }
     assert(at == r->next_psn);
     assert(cost == r->inflight + r->board.arrived + r->board.lost);
+    assert(r->inflight <= cost && r->board.arrived <= cost && r->board.lost <= cost);
 }
 
 static void check_credits(const struct requester *r)
@@ -97,6 +98,8 @@ static void check_requester(const struct qp *qp)
     }
     check_inflight(qp);
     assert(r->board.count == 0 || ahead(r, r->board.end) <= ahead(r, r->next_psn));
+    for (uint32_t i = 0; i < r->board.count; i++)
+        assert(psn_diff(r->board.range[i].end, r->board.end) <= 0);
     assert(r->board.count || (r->board.arrived == 0 && r->board.lost == 0 && !r->board.due));
     check_credits(r);
     check_held(qp, &r->held, r->una_psn, QPS_RTS);

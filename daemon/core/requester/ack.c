@@ -26,6 +26,12 @@ static void bad_response(struct qp *qp, const struct pkt *p)
     report_drop_qp(qp, DROP_RESPONSE, p);
 }
 
+/* Does the QP take in responses? It may have failed because of the packet before. */
+static bool is_receiving(const struct qp *qp)
+{
+    return qp->attr.state == QPS_RTS || qp->attr.state == QPS_SQD;
+}
+
 /* --- acknowledged packets --------------------------------------------------------------------- */
 
 /* To be called after una_psn has moved. released: cost of the packets that are no longer in flight. */
@@ -171,13 +177,19 @@ static void judge_missing(struct qp *qp, uint64_t now)
         selective_responses(qp, &s, now);
 }
 
-/* An ACK beyond a READ or atomic without its response: the response was lost (IBA 9.7.5.1.3), or is late. */
+/* An ACK beyond a READ or atomic without its response: the response was lost (IBA 9.7.5.1.3), or is late. An ACK never names a
+ * READ or atomic itself (C9-105). */
 static void ack_early(struct qp *qp, const struct pkt *p, uint64_t now)
 {
-    if (held_ack(qp, p, now))
-        judge_missing(qp, now);
-    else
+    struct requester *r = qp->req;
+    struct send_place at = {.index = r->una};
+    bool plain = send_place_seek(r, &at, p->psn) && !wqe_is_answered(req_wqe(r, at.index));
+    if (!plain || !held_allowed(qp, now)) {
         req_lost_response(qp, now);
+        return;
+    }
+    held_ack(qp, p);
+    judge_missing(qp, now);
 }
 
 static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
@@ -325,7 +337,9 @@ static void take_held(struct qp *qp, uint64_t now)
         else if (p)
             take_response(qp, p, now);
     } while (p);
-    r->behind = r->held.count || psn_diff(r->executed, r->una_psn) > 0;
+    r->behind = is_receiving(qp) && (r->held.count || psn_diff(r->executed, r->una_psn) > 0);
+    if (r->behind && r->board.count == 0) /* there were more gaps than the scoreboard holds */
+        judge_missing(qp, now);
 }
 
 /* Is the SACK from the QP that the requester is connected to? */
@@ -347,7 +361,7 @@ static bool is_outstanding(const struct requester *r, const struct sack *s)
 bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta, uint64_t now)
 {
     struct requester *r = qp->req;
-    if (!is_from_peer(qp, s, meta) || (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD))
+    if (!is_from_peer(qp, s, meta) || !is_receiving(qp))
         return false;
     if (!is_outstanding(r, s)) {
         COUNT(qp, old_acks);
@@ -366,7 +380,7 @@ bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta
 void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct requester *r = qp->req;
-    if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD) {
+    if (!is_receiving(qp)) {
         bad_response(qp, p);
         return;
     }

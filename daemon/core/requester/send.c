@@ -217,6 +217,7 @@ static enum plan_verdict plan_probe(struct burst *s)
     if (!choose_probe(r, &index, &off, &n))
         return PLAN_OK;
     r->cause = RETRANS_PROBE;
+    r->asked = 0; /* what comes twice from now on may have come because of the probe */
     enum plan_verdict v = burst_plan(s, index, off, &n);
     if (v == PLAN_FAILED)
         req_wqe(r, index)->local_error = WC_LOC_PROT_ERR;

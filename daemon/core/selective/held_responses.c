@@ -5,7 +5,7 @@
 #include "daemon/core/selective/scoreboard.h"
 #include "wire/pumice/sack.h"
 
-static bool may_hold(const struct qp *qp, uint64_t now)
+bool held_allowed(const struct qp *qp, uint64_t now)
 {
     return peer_takes_sacks(&qp->e->flows, qp->peer, &qp->attr.av, qp->e->rx_like_pumice, now);
 }
@@ -37,6 +37,8 @@ bool held_missing(const struct requester *r, struct sack *s)
     *s = (struct sack){.expected = r->una_psn, .end = r->una_psn, .newest = r->executed};
     for (const struct list_node *l = r->held.packets.next; l != &r->held.packets && whole; l = l->next) {
         const struct held_packet *h = list_entry(l, struct held_packet, link);
+        if (psn_diff(h->p.psn, r->executed) >= 0)
+            break; /* it came before the QP went back */
         whole = list_gaps(r, s, &at, h->p.psn);
         if (whole)
             s->end = h->end;
@@ -69,19 +71,30 @@ static enum reorder_result keep(struct qp *qp, const struct pkt *p)
     return result;
 }
 
-bool held_ack(struct qp *qp, const struct pkt *p, uint64_t now)
+/* A newer ACK of the same packets has other credits. */
+static void replace_ack(const struct reorder_queue *q, const struct pkt *p)
 {
-    if (!may_hold(qp, now))
-        return false;
-    keep(qp, p); /* without room, only its credits are lost */
-    note_executed(qp->req, psn_add(p->psn, 1));
-    return true;
+    for (struct list_node *l = q->packets.next; l != &q->packets; l = l->next) {
+        struct held_packet *h = list_entry(l, struct held_packet, link);
+        if (h->p.psn == p->psn)
+            h->p.aeth = p->aeth;
+    }
+}
+
+/* If there is no room, only the credits of the ACK are lost. */
+void held_ack(struct qp *qp, const struct pkt *p)
+{
+    struct requester *r = qp->req;
+    if (r->credits.state != CREDITS_UNLIMITED &&
+        reorder_hold(&qp->e->reorder, &r->held, p, 1, r->una_psn) == REORDER_TWICE)
+        replace_ack(&r->held, p);
+    note_executed(r, psn_add(p->psn, 1));
 }
 
 enum hold_result held_response(struct qp *qp, const struct pkt *p, uint64_t cost, uint64_t now)
 {
     struct requester *r = qp->req;
-    enum reorder_result result = may_hold(qp, now) ? keep(qp, p) : REORDER_NO_ROOM;
+    enum reorder_result result = held_allowed(qp, now) ? keep(qp, p) : REORDER_NO_ROOM;
     if (result == REORDER_NO_ROOM)
         return HOLD_REFUSED;
     if (result == REORDER_TWICE) {
@@ -89,6 +102,7 @@ enum hold_result held_response(struct qp *qp, const struct pkt *p, uint64_t cost
     } else {
         COUNT(qp, reordered_responses);
         r->held_cost += cost;
+        r->timer_at = now; /* the path answers */
     }
     bool late = r->behind && psn_diff(p->psn, r->executed) < 0;
     note_executed(r, psn_add(p->psn, 1));

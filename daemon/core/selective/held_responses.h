@@ -23,9 +23,10 @@ enum hold_result {
 };
 /* A valid response came before an earlier one. cost: its part of the window. */
 enum hold_result held_response(struct qp *qp, const struct pkt *p, uint64_t cost, uint64_t now);
-/* An ACK came before a response that belongs before it. True: it is kept, and what is missing has to be judged. False: the QP
- * has to go back. */
-bool held_ack(struct qp *qp, const struct pkt *p, uint64_t now);
+/* An ACK of a request without a response came before a response that belongs before it. What is missing has to be judged. */
+void held_ack(struct qp *qp, const struct pkt *p);
+/* May responses and ACKs be kept? If not, the QP has to go back. */
+bool held_allowed(const struct qp *qp, uint64_t now);
 /* Lists the responses that are missing, in the form of a SACK. False: there are none. */
 bool held_missing(const struct requester *r, struct sack *s);
 /* The oldest packet that is kept, if una_psn has come to it. It is removed, and stays readable until the end of the batch. NULL:

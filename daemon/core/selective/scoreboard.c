@@ -235,6 +235,17 @@ static bool add_range(struct new_ranges *to, const struct missing_range *m)
     return true;
 }
 
+/* The end of the request that PSN psn is in the middle of, or psn. The request has arrived if a part of its response has. */
+static uint32_t request_end(const struct requester *r, uint32_t psn)
+{
+    struct send_place at = {.index = r->una};
+    if (!send_place_seek(r, &at, psn) || !wqe_is_read(req_wqe(r, at.index)))
+        return psn;
+    const struct send_wqe *w = req_wqe(r, at.index);
+    uint32_t off = wqe_offset(w, psn), in = (off - w->chunk_base) % w->chunk;
+    return in ? psn_add(psn, min32(w->chunk - in, w->npkts - off)) : psn;
+}
+
 /* Adds the ranges that the list is not about, and the rest of a range of requests whose beginning has arrived meanwhile. */
 static void add_others(const struct requester *r, const struct sack *s, enum missing_kind kind, struct new_ranges *to)
 {
@@ -245,7 +256,9 @@ static void add_others(const struct requester *r, const struct sack *s, enum mis
             continue;
         bool rest = kind == MISSING_RESPONSES && psn_diff(m.start, s->end) < 0 && psn_diff(m.end, s->end) > 0;
         if (rest) {
-            m.start = s->end;
+            m.start = request_end(r, s->end);
+            if (psn_diff(m.end, m.start) <= 0)
+                continue;
             inherit(&m, &b->range[i]);
         }
         if ((rest || !is_of_kind(b, &m, s, kind)) && !add_range(to, &m))
