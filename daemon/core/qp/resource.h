@@ -6,7 +6,7 @@
 
 #include "daemon/core/qp/qp.h"
 
-/* The ring is at least so long. So the answer to a duplicate rarely keeps a new request waiting. */
+/* The ring is at least so long. So a duplicate of an older request still finds its response. */
 #define RESOURCES_LEAST 16u
 
 /* Takes the oldest resource for a new request. NULL: the response of the oldest resource is still to be sent for the first

@@ -19,11 +19,12 @@ struct sack;
 enum hold_result {
     HOLD_REFUSED, /* the QP has to go back */
     HOLD_QUIET, /* the packet is kept */
-    HOLD_NEWS, /* the same, and what is missing has to be judged: a gap shows or has become smaller, or a response ends */
+    HOLD_NEWS, /* the packet is kept, and the caller judges what is missing: it shows, fills or ends something */
 };
 /* A valid response came before an earlier one. cost: its part of the window. */
 enum hold_result held_response(struct qp *qp, const struct pkt *p, uint64_t cost, uint64_t now);
-/* An ACK of a request without a response came before a response that belongs before it. What is missing has to be judged. */
+/* Keeps an ACK that came too early: it names a request behind a READ or atomic whose response is missing. The caller then
+ * judges what is missing. */
 void held_ack(struct qp *qp, const struct pkt *p);
 /* May responses and ACKs be kept? If not, the QP has to go back. */
 bool held_allowed(const struct qp *qp, uint64_t now);
@@ -46,7 +47,7 @@ static inline void held_asked(struct requester *r, uint32_t n)
     r->asked += n;
     r->asked_end = r->sent_psn;
 }
-/* A response came that had come before. If the requester has asked for it again, it had only been late. */
+/* A response came for the second time. If the requester had asked for it again, the first one had only been late. */
 void held_came_twice(struct qp *qp, uint64_t now);
 
 #endif

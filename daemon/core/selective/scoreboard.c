@@ -196,8 +196,8 @@ static bool is_of_kind(const struct scoreboard *b, const struct missing_range *m
     return missing_kind_of(b, m) == kind || (kind == MISSING_RESPONSES && psn_diff(m->start, s->end) < 0);
 }
 
-/* What is known of a gap of the list. A gap in responses grows if the requester has no room for all of them: then it was not
- * sent again as a whole. all: a gap that looks lost is lost. */
+/* Returns what is known of a gap. A gap in responses can grow, because the requester drops responses without room. The new part
+ * was not asked for again yet. all: a gap that looks lost is lost. */
 static struct missing_range judge(const struct qp *qp, const struct sack *s, const struct sack_gap *g,
                                   enum missing_kind kind, bool all, uint64_t now)
 {
@@ -217,12 +217,12 @@ static struct missing_range judge(const struct qp *qp, const struct sack *s, con
     return m;
 }
 
-/* The ranges that the scoreboard will have: missing responses come before missing requests. What does not fit is left out at
- * the end. */
+/* The new ranges of the scoreboard, in the order of their PSNs. Ranges that do not fit are left out. Then `end` is the PSN of the
+ * first one of them. */
 struct new_ranges {
     struct missing_range range[SACK_GAPS_MOST];
     uint32_t count;
-    uint32_t end; /* PSN: what is behind it is not known */
+    uint32_t end; /* PSN: the scoreboard knows nothing of packets behind it */
 };
 
 static bool add_range(struct new_ranges *to, const struct missing_range *m)

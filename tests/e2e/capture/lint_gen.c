@@ -212,8 +212,9 @@ static void read_repeat_differs(struct scene *s)
     scene_read_responses(s, "again", B, psn, READ_LEN);
 }
 
-/* A READ of three packets. The requester has lost the second response, and asks only for that one again. */
-static void read_part(struct scene *s)
+/* A READ of three packets. The requester has lost the second response, and asks only for that one again. The responder sends
+ * the response with the index `repeated`. */
+static void ask_for_second(struct scene *s, uint32_t repeated)
 {
     uint32_t psn = scene_read(s, NULL, A, VA, RKEY, READ_LEN);
 
@@ -221,22 +222,19 @@ static void read_part(struct scene *s)
     scene_read_responses(s, "whole", B, psn, READ_LEN);
     s->psn[A] = (psn + 1) & PSN_MASK;
     scene_read(s, NULL, A, VA + MTU, RKEY, MTU);
-    scene_read_responses(s, "one", B, (psn + 1) & PSN_MASK, MTU);
+    scene_read_responses(s, "one", B, (psn + repeated) & PSN_MASK, MTU);
     s->psn[A] = (psn + 3) & PSN_MASK;
+}
+
+static void read_part(struct scene *s)
+{
+    ask_for_second(s, 1);
     scene_send(s, NULL, A, NULL, 12);
 }
 
-/* The same, but the responder repeats another part. */
 static void read_part_wrong(struct scene *s)
 {
-    uint32_t psn = scene_read(s, NULL, A, VA, RKEY, READ_LEN);
-
-    scene_done(s, B);
-    scene_read_responses(s, "whole", B, psn, READ_LEN);
-    s->psn[A] = (psn + 1) & PSN_MASK;
-    scene_read(s, NULL, A, VA + MTU, RKEY, MTU);
-    scene_read_responses(s, "one", B, psn, MTU);
-    s->psn[A] = (psn + 3) & PSN_MASK;
+    ask_for_second(s, 0);
 }
 
 static void duplicate(struct scene *s)
