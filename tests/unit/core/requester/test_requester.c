@@ -4,12 +4,6 @@
 
 static uint32_t key;
 
-static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
-{
-    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
-    return 0;
-}
-
 #define PEER_WINDOW (2u << 20)
 
 /* Creates an engine whose memory is never checked, and a region of 2 GiB. */

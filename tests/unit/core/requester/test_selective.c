@@ -9,12 +9,6 @@ static uint32_t key;
 static uint32_t twice; /* what the responder has counted */
 static uint32_t beyond; /* how far the newest packet is behind the end of a report */
 
-static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
-{
-    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
-    return 0;
-}
-
 static void setup(void)
 {
     static const struct mem_ops ops = {.read = no_read, .write = fix_write, .atomic = fix_atomic};

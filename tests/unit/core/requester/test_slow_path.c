@@ -10,12 +10,6 @@
 
 static uint32_t key;
 
-static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
-{
-    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
-    return 0;
-}
-
 static void setup(void)
 {
     static const struct mem_ops ops = {.read = no_read, .write = fix_write, .atomic = fix_atomic};

@@ -10,12 +10,6 @@
 
 static uint32_t key;
 
-static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
-{
-    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
-    return 0;
-}
-
 /* Starts the engine of `fix`. */
 static void restart(bool assumed, uint32_t slots)
 {
