@@ -338,6 +338,8 @@ static void take_held(struct qp *qp, uint64_t now)
             take_response(qp, p, now);
     } while (p);
     r->behind = is_receiving(qp) && (r->held.count || psn_diff(r->executed, r->una_psn) > 0);
+    if (!r->behind)
+        r->held_cost = 0; /* what was kept counts as progress of the window now */
     if (r->behind && r->board.count == 0) /* there were more gaps than the scoreboard holds */
         judge_missing(qp, now);
 }

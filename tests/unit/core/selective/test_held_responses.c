@@ -2,6 +2,7 @@
 /* The requester keeps responses that came before a missing one, and asks only for the missing ones again. */
 #include "daemon/core/base/reorder.h"
 #include "daemon/core/qp/engine_state.h"
+#include "daemon/core/qp/qp.h"
 #include "tests/unit/core/one_qp.h"
 #include "wire/pumice/probe.h"
 #include "wire/pumice/sack.h"
@@ -85,6 +86,26 @@ static void expect_read(uint32_t i, uint32_t psn, uint32_t n)
     struct pkt p = sent(i);
     cr_expect(p.opcode == OP_READ_REQUEST && p.psn == psn && p.reth.length == n * 256,
               "packet %u: opcode %#x, PSN %u, %u bytes", i, p.opcode, p.psn, p.reth.length);
+}
+
+/* The responder says that requests [start, end_of_gap) are missing, and that it has all others before PSN end. */
+static void report_gap(uint32_t start, uint32_t end_of_gap, uint32_t end)
+{
+    uint8_t payload[SACK_LEN_MOST];
+    struct sack s = {.requester = qp_number(qp),
+                     .responder = 1234,
+                     .expected = start,
+                     .end = end,
+                     .newest = end,
+                     .gaps = 1,
+                     .gap = {{start, end_of_gap}}};
+    struct pkt p = {.opcode = OP_SERVICE_UD | OP_SEND_ONLY,
+                    .dest_qpn = PROBE_QPN,
+                    .deth = {.qkey = PROBE_QKEY, .src_qpn = PROBE_QPN},
+                    .payload = payload,
+                    .payload_len = sack_len(&s)};
+    sack_encode(&s, payload);
+    fix_rx(&fix, &p);
 }
 
 static struct qp_info info(void)
@@ -300,6 +321,96 @@ Test(held_responses, going_back_keeps_them)
     respond(200); /* the others need not come again */
     respond(204);
     respond_last(205);
+    expect_done();
+}
+
+/* 201 and 207 came before the QP went back, and their READ is under way again. When 203 and 202 come, nothing shows yet that 204
+ * to 206 are missing. */
+Test(held_responses, what_came_before_going_back_shows_no_gap)
+{
+    post(WR_RDMA_READ, 10 * 256); /* 200 … 209 */
+    cr_assert_eq(transmit(), 1);
+    respond(201);
+    respond(207);
+    transmit();
+    nak(NAK_PSN_SEQUENCE, 200);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 200, 10);
+    fix.now += 1000000;
+    respond(203);
+    respond(202);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 200, 1);
+    respond(200);
+    respond_range(204, 207);
+    respond(208);
+    respond_last(209);
+    expect_done();
+}
+
+/* The SACK says that a WRITE, a READ and another WRITE are missing: 200 … 205. They are sent again, and the second response to
+ * the READ comes. So the READ has arrived, but the WRITE behind it may be missing. */
+Test(held_responses, a_response_in_the_middle_of_missing_requests)
+{
+    post(WR_RDMA_WRITE, 256); /* 200 */
+    post(WR_RDMA_READ, 4 * 256); /* 201 … 204 */
+    post(WR_RDMA_WRITE, 256); /* 205 */
+    post(WR_RDMA_WRITE, 256); /* 206 */
+    cr_assert_eq(transmit(), 4);
+    report_gap(200, 206, 207);
+    cr_assert_eq(transmit(), 3);
+    expect_read(1, 201, 4);
+    respond(202);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 201, 1);
+    cr_expect_eq(info().inflight_bytes, 4 * 512, "201, 203, 204 and 205");
+    post(WR_RDMA_WRITE, 256); /* 207 */
+    cr_assert_eq(transmit(), 1);
+    report_gap(205, 206, 208); /* 207 was sent later than 205 */
+    cr_assert_eq(transmit(), 1);
+    cr_expect_eq(sent(0).psn, 205);
+}
+
+/* The same, but the second response comes before anything was sent again: the READ was late. */
+Test(held_responses, a_late_response_in_the_middle_of_missing_requests)
+{
+    post(WR_RDMA_WRITE, 256); /* 200 */
+    post(WR_RDMA_READ, 4 * 256); /* 201 … 204 */
+    post(WR_RDMA_WRITE, 256); /* 205 */
+    post(WR_RDMA_WRITE, 256); /* 206 */
+    cr_assert_eq(transmit(), 4);
+    report_gap(200, 206, 207);
+    respond(202);
+    cr_assert_eq(transmit(), 2);
+    expect_read(0, 201, 1);
+    cr_expect_eq(sent(1).psn, 205);
+}
+
+/* The round trip of a WRITE ends when a READ behind it is answered, although a response before it is missing. */
+Test(held_responses, a_response_ends_the_round_trip_of_a_request_before_it)
+{
+    post(WR_RDMA_READ, 2 * 256); /* 200, 201 */
+    cr_assert_eq(transmit(), 1);
+    fix.now += 80000;
+    respond(200);
+    cr_assert_eq(info().srtt_ns, 80000);
+    post(WR_RDMA_WRITE, 256); /* 202 */
+    post(WR_RDMA_READ, 256); /* 203 */
+    cr_assert_eq(transmit(), 2);
+    fix.now += 160000;
+    respond_last(203);
+    cr_expect_eq(info().srtt_ns, 90000, "%lu ns", (unsigned long)info().srtt_ns);
+}
+
+/* No list of missing responses tells of 202, before 200 comes and all of them are taken in. */
+Test(held_responses, what_was_taken_in_is_no_news_later)
+{
+    post(WR_RDMA_READ, 4 * 256); /* 200 … 203 */
+    cr_assert_eq(transmit(), 1);
+    respond_range(201, 203);
+    respond(200);
+    cr_expect_eq(qp->req->held_cost, 0);
+    respond_last(203);
     expect_done();
 }
 
