@@ -90,9 +90,6 @@ fault LOCK_GROUP unit/daemon/session test_stuck_memory daemon/device/memory_stri
 fault LOCK_WAIT unit/daemon/client_mem test_copier daemon/client_mem/copier.c 'c->now.remote && copier_waits_for_lock(waits_in) &&' ''
 fault RUN_GAPS unit/daemon/loop test_tx_runs daemon/loop/tx.c 'capture_on(d) || !(late ||' 'true || !(late ||'
 fault PACKETS_SKEW unit/daemon/loop test_packet_buffers daemon/loop/device_setup.c 'PACKETS_SKEW 1024u' 'PACKETS_SKEW 0u'
-fault LATE_ORDER unit/daemon/loop test_tx_runs daemon/loop/tx.c 'send_before(d, b, first, b->n - 1, now);' ''
-fault LATE_WAIT unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c 'note_wait(c, before, before + us * UINT64_C(1000), after);' ''
-fault LATE_WAKEUP unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c 'woken > before && woken < due ? woken : due' 'due'
 fault LOCK_SESSION unit/daemon/session test_stuck_memory daemon/session/session.c '= memory_lock_limit(s->client_mem->limit_ms, d->settings->group[0] != 0)' '= 0'
 fault LOCK_SERVED unit/daemon/client_mem test_copier daemon/client_mem/copier.c 'if (copier_waits_for_lock(waits_in))' 'if (false)'
 fault WAIT_AGAIN unit/daemon/threads test_takeover daemon/threads/takeover.c 'v->call != call || strcmp(v->waits_in, waits_in) != 0' 'v->call != call'
@@ -151,6 +148,10 @@ fault HELD_REST unit/core/selective test_held_responses daemon/core/selective/sc
 fault HELD_END unit/core/selective test_held_responses daemon/core/selective/scoreboard.c 'm.start = request_end(r, s->end);' 'm.start = s->end;'
 fault HELD_RTT unit/core/selective test_held_responses daemon/core/requester/selective.c 'take_sample_before(qp, s->newest, now);' ';'
 fault HELD_COST unit/core/selective test_held_responses daemon/core/requester/ack.c 'r->held_cost = 0;' ';'
+fault ACK_FILLED unit/core/selective test_held_requests daemon/core/responder/receive.c 'r->ack_pending |= r->plain_psn != plain;' ';'
+fault ACK_PLAIN unit/core/selective test_held_requests daemon/core/responder/receive.c 'r->ack_pending |= r->plain_psn != plain;' 'r->ack_pending = true;'
+fault SACK_FILLED unit/core/selective test_held_requests daemon/core/responder/receive.c 'r->held.count && r->held.count < count' 'false'
+fault SACK_NEWS unit/core/selective test_held_requests daemon/core/responder/receive.c 'r->held.count && r->held.count < count' 'r->held.count > 0'
 fault RES_PLACE unit/core/responder test_responder daemon/core/qp/resource.c 'if (res->pending && res->again)' 'if (false)'
 fault RES_PARTS unit/core/responder test_responder daemon/core/qp/resource.c 'if (!res->pending || (start < res->next_pkt && end >= res->end_pkt))' 'if (true)'
 fault REAPER_RACE unit/daemon/threads test_socket_reaper daemon/threads/socket_reaper.c '} while (n < 0);' '} while (false);'
@@ -257,11 +258,11 @@ fault SLAB_ZEROS unit/daemon/objects/qp test_slab daemon/objects/qp/slab.c 'madv
 fault CNP e2e/daemon bottleneck daemon/core/path/dcqcn.c 'c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);' ''
 fault ASK_OTHERS verbs/wire test_responder_wire daemon/loop/rx.c '(dg.peer->like_pumice || dg.peer->icrc.flow.is_v6)' 'true'
 fault ASK_ANYBODY unit/core/selective test_held_requests daemon/core/path/peer_sacks.c 'if (like_pumice && peer_features_should_ask(' 'if (peer_features_should_ask('
-fault ASK_EARLY e2e/daemon selective daemon/core/responder/receive.c 'in_sequence(qp, p, now);
-        if (__builtin_expect(' 'in_sequence(qp, p, now);
+fault ASK_EARLY e2e/daemon selective daemon/core/responder/receive.c '    } else {
+        in_sequence(qp, p, now);' '    } else {
         bool peer_takes_sacks(struct datagram_flow_table *, struct peer_window *, const struct av *, bool, uint64_t);
         peer_takes_sacks(&qp->e->flows, qp->peer, &qp->attr.av, qp->e->rx_like_pumice, now);
-        if (__builtin_expect('
+        in_sequence(qp, p, now);'
 fault SACK_RTT unit/core/requester test_selective daemon/core/requester/rtt.h 'if (!r->sacked || r->fired_at < r->rtt_start)' 'if (true)'
 fault SACK_ROOM unit/core/requester test_selective daemon/core/selective/scoreboard.c 'if (full)' 'if (false)'
 fault SACK_WAKE unit/core/requester test_selective daemon/core/requester/retry.c 'if (r->board.wake_at && r->board.wake_at < d)' 'if (false)'

@@ -189,7 +189,7 @@ static void in_sequence(struct qp *qp, const struct pkt *p, uint64_t now)
     }
 }
 
-/* The expected packet has come: takes in those that were held behind it. One that can't be carried out now is dropped, and
+/* The expected packet has come. Takes in those that were held behind it. One that can't be carried out now is dropped, and
  * the sender comes back to it. */
 static void take_held(struct qp *qp, uint64_t now)
 {
@@ -205,6 +205,21 @@ static void take_held(struct qp *qp, uint64_t now)
     }
 }
 
+/* The expected packet, while others are held behind it. The peer hears of it at once, as with TCP (RFC 5681, section 4.2): its
+ * window is full of packets that came long ago. A READ or an atomic is answered anyway. If all of the first gap is filled and
+ * others remain, the peer hears of these, too: a packet that was sent again before may be lost again. */
+static void fill_gap(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    struct responder *r = qp->resp;
+    uint32_t plain = r->plain_psn, count = r->held.count;
+    in_sequence(qp, p, now);
+    take_held(qp, now);
+    if (qp->attr.state == QPS_ERR || r->nak)
+        return;
+    r->ack_pending |= r->plain_psn != plain;
+    r->sack_pending |= r->held.count && r->held.count < count && !r->nak_sent;
+}
+
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     int32_t ahead = psn_diff(p->psn, qp->resp->epsn);
@@ -216,10 +231,10 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
             out_of_sequence(qp, p);
     } else if (ahead < 0) {
         duplicate(qp, p);
+    } else if (__builtin_expect(qp->resp->held.count, 0)) {
+        fill_gap(qp, p, now);
     } else {
         in_sequence(qp, p, now);
-        if (__builtin_expect(qp->resp->held.count, 0))
-            take_held(qp, now);
     }
     resp_ack_is_due(qp->resp, now);
     if (resp_has_work(qp->resp))

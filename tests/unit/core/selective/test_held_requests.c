@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The responder keeps requests that came before a missing one, and reports what is missing. */
 #include "daemon/core/base/reorder.h"
+#include "daemon/core/qp/engine_state.h"
+#include "daemon/core/qp/qp.h"
 #include "tests/unit/core/one_qp.h"
 #include "wire/pumice/probe.h"
 #include "wire/pumice/sack.h"
@@ -58,6 +60,13 @@ static struct pkt write_of(uint32_t psn)
                         .pad = 3};
 }
 
+static struct pkt write_quietly(uint32_t psn)
+{
+    struct pkt p = write_of(psn);
+    p.ackreq = false;
+    return p;
+}
+
 static struct sack sack_in(uint32_t i)
 {
     struct pkt p = sent(i);
@@ -90,13 +99,43 @@ Test(selective_responder, what_comes_after_a_gap_is_carried_out_when_the_gap_is_
     cr_expect_eq(fix.writes, 4);
     for (uint32_t i = 100; i < 104; i++)
         cr_expect_eq(fix.bytes[i], i);
-    cr_assert_eq(transmit(), 1, "one ACK, and no report without news");
-    cr_expect(sent(0).opcode == OP_ACK && sent(0).psn == 103 && sent(0).aeth.syndrome == (AETH_ACK | AETH_NO_CREDITS));
-    cr_expect_eq(sent(0).aeth.msn, 4);
+    cr_assert_eq(transmit(), 2);
+    s = sack_in(0);
+    cr_expect(s.expected == 104 && s.gaps == 1 && s.gap[0].start == 104 && s.gap[0].end == 106);
+    cr_expect(sent(1).opcode == OP_ACK && sent(1).psn == 103 && sent(1).aeth.syndrome == (AETH_ACK | AETH_NO_CREDITS));
+    cr_expect_eq(sent(1).aeth.msn, 4);
     arrive(write_of(104));
     arrive(write_of(105));
     cr_expect_eq(fix.writes, 7);
     cr_expect(counters()->reordered_requests == 3 && counters()->send_seq_err == 0);
+}
+
+/* No packet asks for an ACK, but the window of the peer is full of them. */
+Test(selective_responder, a_part_of_a_gap_is_acknowledged_at_once)
+{
+    fix.e->cfg.ack_delay_ns = 1000000000;
+    arrive(write_quietly(100));
+    arrive(write_quietly(103));
+    cr_assert_eq(transmit(), 1, "a report");
+    arrive(write_quietly(101));
+    cr_assert_eq(transmit(), 1, "one ACK, and no report without news");
+    cr_expect(sent(0).opcode == OP_ACK && sent(0).psn == 101);
+    arrive(write_quietly(102));
+    cr_assert_eq(transmit(), 1);
+    cr_expect(sent(0).opcode == OP_ACK && sent(0).psn == 103);
+    arrive(write_quietly(104));
+    cr_expect_eq(transmit(), 0, "in order again");
+}
+
+/* The last request that an ACK can name was so many PSNs ago that it seems to be ahead. */
+Test(selective_responder, a_read_that_fills_a_gap_is_not_acknowledged)
+{
+    qp->resp->plain_psn = psn_add(100, (1 << 23) + 100);
+    arrive((struct pkt){.opcode = OP_READ_REQUEST, .psn = 101, .reth = {FIX_VA, key, 1}});
+    cr_assert_eq(transmit(), 1);
+    arrive((struct pkt){.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 1}});
+    cr_assert_eq(transmit(), 2);
+    cr_expect(sent(0).opcode == OP_READ_RESP_ONLY && sent(1).opcode == OP_READ_RESP_ONLY);
 }
 
 Test(selective_responder, atomics_and_reads_keep_their_order)
