@@ -27,8 +27,9 @@
  * hold a number of packets, whatever their length, so the other senders would lose more often. */
 #define REDUCED_TENTHS_LONG 4u
 #define LONG_PACKET_COST 2560u
-/* On a slower path, an answer that comes late shows that the window is too large, and nothing is undone. */
+/* On a slower path, an answer that comes late shows that the window is too large, and is no reason to undo anything. */
 #define UNDO_RTT_MOST_NS 10000000u
+#define LATE_ROUNDS 8u /* losses within so many round trips are undone together, when all of their packets were late */
 #define TIGHT_LOSSES 4u /* after so many losses with less than a window between two of them, the window is too large */
 
 void congestion_init(struct congestion *c, const struct engine_config *cfg)
@@ -210,20 +211,58 @@ void congestion_timeout(struct congestion *c, const struct engine_config *cfg, u
     count_loss(c, now);
 }
 
-void congestion_suspect(struct congestion *c)
+/* --- the window as before --------------------------------------------------------------------- */
+
+static struct congestion_undo present(const struct congestion *c)
 {
-    if (c->undo.cwnd == 0 && c->srtt && c->srtt < UNDO_RTT_MOST_NS)
-        c->undo = (struct congestion_undo){c->cwnd, c->ssthresh, c->loss_at, c->tight};
+    return (struct congestion_undo){c->cwnd, c->ssthresh, c->loss_at, c->tight};
 }
 
-void congestion_undo(struct congestion *c)
+static void restore(struct congestion *c, struct congestion_undo *u)
 {
-    const struct congestion_undo *u = &c->undo;
     if (u->cwnd == 0)
         return;
     c->cwnd = u->cwnd > c->cwnd ? u->cwnd : c->cwnd;
     c->ssthresh = u->ssthresh > c->ssthresh ? u->ssthresh : c->ssthresh;
     c->loss_at = u->loss_at;
     c->tight = u->tight;
+    u->cwnd = 0;
+}
+
+void congestion_suspect(struct congestion *c)
+{
+    c->doubt.undo.cwnd = 0;
+    if (c->undo.cwnd == 0 && c->srtt && c->srtt < UNDO_RTT_MOST_NS)
+        c->undo = present(c);
+}
+
+void congestion_undo(struct congestion *c)
+{
+    restore(c, &c->undo);
+}
+
+/* Packets that are lost soon after others belong to the same window, whose packets may all be late. */
+void congestion_suspect_late(struct congestion *c, uint64_t now)
+{
+    struct congestion_doubt *d = &c->doubt;
     c->undo.cwnd = 0;
+    if (d->undo.cwnd && now - d->since < LATE_ROUNDS * c->srtt)
+        return;
+    *d = (struct congestion_doubt){.undo = present(c), .since = now, .before = d->resent};
+}
+
+/* For two round trips, packets that come twice may have been sent again before the loss. */
+void congestion_unneeded(struct congestion *c, uint32_t packets, bool all_sent, uint64_t now)
+{
+    struct congestion_doubt *d = &c->doubt;
+    if (now - d->since < 2 * c->srtt) {
+        uint32_t before = min32(packets, d->before);
+        d->before -= before;
+        packets -= before;
+    }
+    if (d->resent == 0 || packets == 0)
+        return;
+    d->resent -= min32(packets, d->resent);
+    if (d->resent == 0 && all_sent)
+        restore(c, &d->undo);
 }

@@ -20,8 +20,8 @@
  *     timeout       If nothing comes back at all, the window becomes two packets, and slow start leads back to a part of
  *                   the former window.
  *
- *     undone        If it turns out that the packets had not been lost, but only the answer was late, the window is again
- *                   as before (RFC 4015).
+ *     undone        If it turns out that the packets had not been lost, but they or the answer were only late, the window
+ *                   is again as before (RFC 4015, RFC 3708).
  *
  * Hosts with little processor time answer late, which makes round trips long, too. But then they differ much from each
  * other. So the judgement compares round trips with the largest difference of late between one and the next (jitter).
@@ -54,11 +54,18 @@
  * sender that sleeps on a busy processor may lose its turn there. */
 #define PACE_BURST_PART 8u
 
-/* The window before a probe or a timeout reduced it. */
+/* The window before it was reduced, perhaps without a real loss. */
 struct congestion_undo {
     uint64_t cwnd; /* 0: there is nothing to undo */
     uint64_t ssthresh, loss_at;
     uint8_t tight;
+};
+/* Losses in doubt: packets that were sent again one by one, and may only have been late. */
+struct congestion_doubt {
+    struct congestion_undo undo; /* the window before the oldest loss that still counts */
+    uint64_t since; /* time of that loss */
+    uint32_t resent; /* packets that were sent again since then and did not come twice yet */
+    uint32_t before; /* the same for the packets before it */
 };
 
 struct congestion {
@@ -75,7 +82,8 @@ struct congestion {
         passed_at; /* the last time that a packet left although the window was full, or that nothing was in flight */
     uint64_t acked_sent_at; /* when the packet of the latest round trip was sent */
     uint64_t loss_at; /* time of the last loss that counted; 0: never */
-    struct congestion_undo undo;
+    struct congestion_undo undo; /* of a probe or a timeout */
+    struct congestion_doubt doubt;
     uint64_t carried; /* bytes that were acknowledged since then */
     uint64_t between; /* bytes between two such losses, on average */
     uint32_t rounds; /* measurements of the rate since */
@@ -104,13 +112,23 @@ void congestion_timeout(struct congestion *c, const struct engine_config *cfg, u
                         uint64_t now);
 /* Packets seem to be lost, because no answer came in time: remembers the window, before it is reduced. */
 void congestion_suspect(struct congestion *c);
-/* The packets were not lost: restores the window. */
+/* The answer was only late: restores the window. */
 void congestion_undo(struct congestion *c);
 /* Packets were lost indeed: there is nothing to undo. */
 static inline void congestion_confirm(struct congestion *c)
 {
-    c->undo.cwnd = 0;
+    c->undo.cwnd = c->doubt.undo.cwnd = 0;
 }
+/* Packets count as lost, and will be sent again one by one. They may only be late: remembers the window. */
+void congestion_suspect_late(struct congestion *c, uint64_t now);
+/* So many of these packets were sent again. */
+static inline void congestion_resent(struct congestion *c, uint32_t packets)
+{
+    c->doubt.resent += packets;
+}
+/* So many of them came twice. If this is true of all, nothing was lost: restores the window (RFC 3708). all_sent: no packet that
+ * counts as lost still has to be sent again. */
+void congestion_unneeded(struct congestion *c, uint32_t packets, bool all_sent, uint64_t now);
 /* So many bytes were acknowledged; `inflight` were in flight before. packet, most: as above. */
 void congestion_progress(struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t released,
                          uint64_t inflight, uint64_t packet, uint64_t now);

@@ -148,11 +148,13 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
         case RETRANS_RESPONSES:
             COUNT(qp, fast_retrans);
             COUNT(qp, selective_retrans);
+            congestion_resent(&qp->peer->congestion, read_pkts ? read_pkts : 1);
             break;
         case RETRANS_SELECTIVE:
             COUNT(qp, fast_retrans);
             COUNT(qp, selective_retrans);
             qp->req->board.resent++;
+            congestion_resent(&qp->peer->congestion, 1);
             break;
         case RETRANS_PROBE:
             COUNT(qp, probe_retrans);

@@ -50,6 +50,7 @@ static void count_unneeded(struct qp *qp, const struct sack *s, uint64_t now)
     if (unneeded == 0)
         return;
     COUNT_N(qp, selective_unneeded, unneeded);
+    congestion_unneeded(&qp->peer->congestion, unneeded, b->lost == 0, now);
     reordering_unneeded(&qp->peer->reordering, qp->peer->congestion.srtt, now);
 }
 
@@ -57,7 +58,7 @@ static void count_unneeded(struct qp *qp, const struct sack *s, uint64_t now)
 static void count_lost(struct qp *qp, uint64_t inflight, uint64_t now)
 {
     struct congestion *c = &qp->peer->congestion;
-    congestion_confirm(c);
+    congestion_suspect_late(c, now);
     congestion_loss(c, &qp->e->cfg, peer_window_capacity(qp->peer), inflight, req_packet_cost(qp), now);
     reordering_loss(&qp->peer->reordering);
 }

@@ -134,5 +134,6 @@ void held_came_twice(struct qp *qp, uint64_t now)
         return;
     r->asked--;
     COUNT(qp, selective_unneeded);
+    congestion_unneeded(&qp->peer->congestion, 1, r->board.lost == 0, now);
     reordering_unneeded(&qp->peer->reordering, qp->peer->congestion.srtt, now);
 }

@@ -142,6 +142,81 @@ Test(congestion, a_late_answer_restores_the_window)
     cr_assert_eq(c.cwnd, WINDOW);
 }
 
+/* After round trips that show a queue, a loss makes the window small. `packets` are sent again. */
+static void lose_what_may_be_late(unsigned packets, unsigned round_trips)
+{
+    rounds(round_trips, 60);
+    congestion_suspect_late(&c, now);
+    lose();
+    congestion_resent(&c, packets);
+}
+static void came_twice(uint32_t packets)
+{
+    congestion_unneeded(&c, packets, true, now);
+}
+
+Test(congestion, packets_that_were_all_late_restore_the_window)
+{
+    rounds(50, 20);
+    lose_what_may_be_late(0, 8);
+    came_twice(1);
+    cr_assert_lt(c.cwnd, WINDOW, "it was sent again before");
+    congestion_resent(&c, 3);
+    lose_what_may_be_late(1, 2); /* soon after */
+    came_twice(3);
+    cr_assert_lt(c.cwnd, WINDOW, "one may still be lost");
+    came_twice(1);
+    cr_assert_eq(c.cwnd, WINDOW);
+    c.cwnd = WINDOW / 2;
+    came_twice(1);
+    cr_assert_eq(c.cwnd, WINDOW / 2, "once");
+}
+
+Test(congestion, a_packet_that_is_still_to_be_sent_again_may_be_lost)
+{
+    rounds(50, 20);
+    lose_what_may_be_late(1, 8);
+    congestion_unneeded(&c, 1, false, now);
+    cr_assert_lt(c.cwnd, WINDOW);
+}
+
+/* In eight round trips nothing shows that the second packet of the first loss was late. Then it may be the one that comes twice. */
+Test(congestion, a_packet_that_is_not_late_is_lost)
+{
+    rounds(50, 20);
+    lose_what_may_be_late(2, 8);
+    came_twice(1);
+    rounds(8, 60);
+    uint64_t reduced = c.cwnd;
+    lose_what_may_be_late(1, 2);
+    came_twice(1);
+    cr_assert_lt(c.cwnd, reduced, "%lu bytes", (unsigned long)c.cwnd);
+    rounds(3, 60);
+    came_twice(1);
+    cr_assert_eq(c.cwnd, reduced, "%lu bytes", (unsigned long)c.cwnd);
+    cr_assert_lt(reduced, WINDOW);
+}
+
+Test(congestion, a_late_answer_to_a_probe_does_not_restore_what_may_be_late)
+{
+    rounds(50, 20);
+    lose_what_may_be_late(2, 8);
+    uint64_t reduced = c.cwnd;
+    congestion_suspect(&c);
+    congestion_timeout(&c, &cfg, MOST, PACKET, now);
+    congestion_undo(&c);
+    cr_assert_eq(c.cwnd, reduced, "%lu bytes", (unsigned long)c.cwnd);
+}
+
+Test(congestion, a_loss_after_a_probe_is_not_undone_by_its_answer)
+{
+    rounds(50, 20);
+    congestion_suspect(&c);
+    lose_what_may_be_late(1, 8);
+    congestion_undo(&c);
+    cr_assert_lt(c.cwnd, WINDOW, "%lu bytes", (unsigned long)c.cwnd);
+}
+
 /* The growth of the window in a round trip of so many microseconds, after a loss that reduced it. */
 static uint64_t growth(uint64_t us)
 {

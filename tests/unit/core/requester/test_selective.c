@@ -383,6 +383,15 @@ Test(selective_requester, missing_packets_keep_to_the_window)
     cr_expect_eq(sent(0).psn, 200);
 }
 
+/* Sends at the pace of the path, and returns the PSN of the first packet. */
+static uint32_t sent_again(void)
+{
+    fix.now += 100000;
+    engine_expire(fix.e, fix.now);
+    cr_assert_gt(transmit(), 0);
+    return sent(0).psn;
+}
+
 /* With go-back-N, the window would become CWND_CAPACITY_MOST: it would repeat all that is behind a lost packet. */
 Test(selective_requester, a_lost_packet_leaves_a_large_window)
 {
@@ -396,4 +405,23 @@ Test(selective_requester, a_lost_packet_leaves_a_large_window)
     fix.now += 100000;
     REPORT(200, 300, 200, 201);
     cr_expect_eq(info().window_bytes, min64(before, CWND_RANDOM));
+}
+
+/* The same, but the packet was only late: the peer gets it twice. */
+Test(selective_requester, a_late_packet_does_not_change_a_large_window)
+{
+    uint32_t n = 0, more;
+    post(WR_RDMA_WRITE, 4000 * 256); /* 200 … 4199 */
+    while ((more = transmit()) > 0)
+        n += more;
+    uint64_t before = info().window_bytes;
+    cr_assert(before > CWND_RANDOM && n < 3900, "%u packets", n);
+    fix.now += 100000;
+    REPORT(200, 200 + n, 200, 201);
+    cr_expect_eq(sent_again(), 200);
+    cr_expect_lt(info().window_bytes, before);
+    fix.now += 100000;
+    twice = 1;
+    REPORT(200 + n, 202 + n, 200 + n, 201 + n);
+    cr_expect_eq(info().window_bytes, before);
 }

@@ -222,6 +222,26 @@ Test(held_responses, what_comes_twice_shows_that_it_was_late)
     expect_done();
 }
 
+/* The loss of 200 counts, and makes the window small: round trips were long of late. */
+Test(held_responses, a_late_response_restores_the_window)
+{
+    struct congestion *c = &qp->peer->congestion;
+    post(WR_RDMA_READ, 4 * 256);
+    cr_assert_eq(transmit(), 1);
+    *c = (struct congestion){.cwnd = 2048, .ssthresh = 2048, .srtt = 100000, .rtt_min = 10000, .sampled_at = fix.now};
+    for (uint32_t i = 0; i < CONGESTION_RECENT; i++)
+        c->recent[i] = 1000000;
+    respond_range(201, 203);
+    fix.now += 100000;
+    engine_expire(fix.e, fix.now);
+    cr_assert_eq(transmit(), 1);
+    cr_expect_lt(c->cwnd, 2048);
+    fix.now += 100000;
+    respond(200); /* late */
+    respond(200); /* the answer */
+    cr_expect_geq(c->cwnd, 2048, "%lu bytes", (unsigned long)c->cwnd);
+}
+
 /* The queue of a QP has room for eight responses. */
 Test(held_responses, without_room_the_oldest_ones_are_kept)
 {
