@@ -107,6 +107,9 @@ fault UNKIND_RNR e2e/cli unkind daemon/objects/qp/qp_ring.c 'q->recv_was_late = 
 fault UNKIND_BUFFERS e2e/cli unkind src/verbs/unkind/recv_buffers.c 'if (!p || !s->length)' 'if (p || !s->length)'
 fault UNKIND_EVENT e2e/cli unkind daemon/objects/cq.c 'if (draw % 2)' 'if (draw % 2 == 7)'
 
+# --- the linter
+fault LINT_DAMAGED e2e/capture lint pcap/lint/lint_request.c '} else if (r->flags & RECORD_DAMAGED) {' '} else if (r->flags & RECORD_DAMAGED || s) {'
+
 # --- recordings
 fault DECISIONS e2e/cli replay daemon/loop/decision_memory.c 'named && decisions_find(&d->decisions, &p, newest, &planned)' 'false'
 fault SHRINK unit/cmd test_ddmin src/cmd/replay/ddmin.c 'result = try_parts(s, parts, true);' ';'

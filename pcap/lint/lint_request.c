@@ -394,7 +394,8 @@ static bool is_part_of(const struct lint *l, const struct request *s, const stru
     return is_read(r) && r->va >= first->va && r->va + r->dmalen <= first->va + first->dmalen;
 }
 
-/* Judges a request whose PSN is not new. */
+/* Judges a request whose PSN is not new. It may be within what a damaged READ may have asked for. Then it is a request of its
+ * own: nobody has answered the damaged one, so nobody asks for the rest of it. */
 static void judge_old(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
 {
     const struct record *r = &l->recs[number];
@@ -406,7 +407,7 @@ static void judge_old(struct lint *l, struct flow *flow, uint32_t number, uint64
         replace_damaged(l, flow, number, (size_t)(s - flow->requests));
     } else if (s && !s->damaged) {
         check_repeat(l, flow, number, s, psn);
-    } else if (r->flags & RECORD_DAMAGED || s) {
+    } else if (r->flags & RECORD_DAMAGED) {
         return;
     } else if (flow->num_requests && psn < flow->requests[0].psn) {
         if (!flow->reported_midway)

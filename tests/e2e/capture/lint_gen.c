@@ -237,6 +237,27 @@ static void read_part_wrong(struct scene *s)
     ask_for_second(s, 0);
 }
 
+/* The first of three READs is damaged, and the second one comes last. Then the first one is repeated. */
+static void read_after_damaged(struct scene *s)
+{
+    uint32_t psn[3];
+
+    psn[0] = scene_read(s, "damaged.read", A, VA, RKEY, READ_LEN);
+    psn[1] = s->psn[A];
+    s->psn[A] += (READ_LEN + MTU - 1) / MTU;
+    psn[2] = scene_read(s, NULL, A, VA, RKEY, READ_LEN);
+    uint32_t next = s->psn[A];
+    for (int i = 1; i >= 0; i--) {
+        s->psn[A] = psn[i];
+        scene_read(s, NULL, A, VA, RKEY, READ_LEN);
+    }
+    s->psn[A] = next;
+    for (int i = 0; i < 3; i++) {
+        scene_done(s, B);
+        scene_read_responses(s, NULL, B, psn[i], READ_LEN);
+    }
+}
+
 static void duplicate(struct scene *s)
 {
     uint32_t psn = s->psn[A];
@@ -499,6 +520,7 @@ static const struct fault {
     {"read-repeat-differs", "repeat-differs", NULL, NULL, NOWHERE, read_repeat_differs},
     {"read-part", "read-part", NULL, NULL, NOWHERE, read_part},
     {"read-part-wrong", "read-sequence", NULL, NULL, NOWHERE, read_part_wrong},
+    {"read-after-damaged", "icrc", "damaged.read", flip_icrc, AT_B, read_after_damaged},
     {"duplicate", "psn-duplicate", NULL, NULL, AT_A, duplicate},
     {"ack-after-nak", "ack-after-nak", NULL, NULL, NOWHERE, ack_after_nak},
     {"ack-read", "ack-read", NULL, NULL, NOWHERE, ack_read},
