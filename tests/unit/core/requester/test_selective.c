@@ -392,13 +392,20 @@ static uint32_t sent_again(void)
     return sent(0).psn;
 }
 
+/* Posts a WRITE with the PSNs 200 … 4199, and sends what the window allows. Returns the number of packets. */
+static uint32_t fill_window(void)
+{
+    uint32_t n = 0, more;
+    post(WR_RDMA_WRITE, 4000 * 256);
+    while ((more = transmit()) > 0)
+        n += more;
+    return n;
+}
+
 /* With go-back-N, the window would become CWND_CAPACITY_MOST: it would repeat all that is behind a lost packet. */
 Test(selective_requester, a_lost_packet_leaves_a_large_window)
 {
-    uint32_t n = 0, more;
-    post(WR_RDMA_WRITE, 4000 * 256); /* 200 … 4199 */
-    while ((more = transmit()) > 0)
-        n += more;
+    uint32_t n = fill_window();
     uint64_t before = info().window_bytes;
     cr_assert_gt(before, 2 * CWND_CAPACITY_MOST);
     cr_assert_gt(info().inflight_bytes, before / 2, "%u packets", n);
@@ -410,10 +417,7 @@ Test(selective_requester, a_lost_packet_leaves_a_large_window)
 /* The same, but the packet was only late: the peer gets it twice. */
 Test(selective_requester, a_late_packet_does_not_change_a_large_window)
 {
-    uint32_t n = 0, more;
-    post(WR_RDMA_WRITE, 4000 * 256); /* 200 … 4199 */
-    while ((more = transmit()) > 0)
-        n += more;
+    uint32_t n = fill_window();
     uint64_t before = info().window_bytes;
     cr_assert(before > CWND_RANDOM && n < 3900, "%u packets", n);
     fix.now += 100000;
