@@ -25,7 +25,7 @@ wire wire/pumice
 include/pumice system
 daemon/core/base daemon/core/cm daemon/core/memory daemon/core/path daemon/core/tm daemon/core/qp daemon/core/selective daemon/core/requester
 daemon/core/responder daemon/core/control daemon/core
-pcap pcap/lint pcap/trace pcap/picture
+pcap pcap/lint/base pcap/lint pcap/trace pcap/picture
 daemon/base daemon/threads daemon/sandbox daemon/fault daemon/netem daemon/net daemon/replay daemon/client_mem daemon/profile daemon/device daemon/session daemon/objects daemon/objects/srq daemon/objects/qp
 daemon/monitor daemon/status daemon/loop daemon/control daemon/cm/host daemon/cm/command daemon/cm
 daemon/server daemon

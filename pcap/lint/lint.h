@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "pcap/lint/lint_result.h"
+#include "pcap/lint/base/lint_result.h"
 
 /* Reads and judges f, and closes it. Returns 0, -ENOMEM, or -EINVAL if f is no capture or can't be read to its end. On
  * -EINVAL, out->error has the reason, and the findings are those of the part that was read. The caller always frees

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "pcap/lint/lint_flow.h"
+#include "pcap/lint/base/lint_flow.h"
 #include "pcap/pcapng.h"
 #include "wire/cm_msg.h"
 #include "wire/pkt.h"

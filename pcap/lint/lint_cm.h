@@ -4,7 +4,7 @@
 #ifndef PUMICE_PCAP_LINT_LINT_CM_H
 #define PUMICE_PCAP_LINT_LINT_CM_H
 
-#include "pcap/lint/lint_state.h"
+#include "pcap/lint/base/lint_state.h"
 
 /* Judges the message in record number `record`, which has one. Call it for all of them, in the order of the capture. */
 void lint_cm_message(struct lint *l, const struct flow *flow, uint32_t record);

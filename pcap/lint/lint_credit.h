@@ -3,7 +3,7 @@
 #ifndef PUMICE_PCAP_LINT_LINT_CREDIT_H
 #define PUMICE_PCAP_LINT_LINT_CREDIT_H
 
-#include "pcap/lint/lint_state.h"
+#include "pcap/lint/base/lint_state.h"
 
 /* A new request, not damaged, was appended to its flow. */
 void lint_credit_request(struct lint *l, struct flow *flow, const struct record *r);

@@ -3,7 +3,7 @@
 #ifndef PUMICE_PCAP_LINT_LINT_MAD_H
 #define PUMICE_PCAP_LINT_LINT_MAD_H
 
-#include "pcap/lint/lint_state.h"
+#include "pcap/lint/base/lint_state.h"
 #include "wire/pkt.h"
 
 /* Judges a packet to QP 1 whose ICRC is right. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "pcap/lint/lint_flow.h"
+#include "pcap/lint/base/lint_flow.h"
 #include "pcap/lint/lint_mad.h"
 #include "pcap/note.h"
 #include "pcap/segments.h"

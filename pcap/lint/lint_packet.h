@@ -5,7 +5,7 @@
 
 #include "pcap/capread.h"
 #include "pcap/decap.h"
-#include "pcap/lint/lint_state.h"
+#include "pcap/lint/base/lint_state.h"
 
 /* Judges a UDP datagram to the port of RoCEv2, and appends its packets to the records. A datagram can hold several
  * packets if GSO or GRO has merged them. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pcap/lint/base/lint_flow.h"
 #include "pcap/lint/lint_credit.h"
-#include "pcap/lint/lint_flow.h"
 #include "pcap/lint/lint_tm.h"
 #include "pcap/pcapng.h"
 #include "wire/pkt.h"

@@ -4,7 +4,7 @@
 #ifndef PUMICE_PCAP_LINT_LINT_REQUEST_H
 #define PUMICE_PCAP_LINT_LINT_REQUEST_H
 
-#include "pcap/lint/lint_state.h"
+#include "pcap/lint/base/lint_state.h"
 
 /* Judges the request in a record, and keeps it in the flow by its PSN. */
 void lint_request(struct lint *l, struct flow *flow, uint32_t number);

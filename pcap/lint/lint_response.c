@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "pcap/lint/base/lint_flow.h"
 #include "pcap/lint/lint_credit.h"
-#include "pcap/lint/lint_flow.h"
 #include "pcap/lint/lint_request.h"
 #include "pcap/lint/lint_tm.h"
 #include "pcap/pcapng.h"

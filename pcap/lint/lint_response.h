@@ -4,7 +4,7 @@
 #ifndef PUMICE_PCAP_LINT_LINT_RESPONSE_H
 #define PUMICE_PCAP_LINT_LINT_RESPONSE_H
 
-#include "pcap/lint/lint_state.h"
+#include "pcap/lint/base/lint_state.h"
 
 /* Judges the response in a record of this flow. */
 void lint_response(struct lint *l, struct flow *responder, uint32_t number);

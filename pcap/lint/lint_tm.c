@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "pcap/lint/lint_flow.h"
+#include "pcap/lint/base/lint_flow.h"
 #include "wire/opcode.h"
 
 #define MAX_OPEN 4096 /* number of open rendezvous requests that a search for the request of a READ or FIN looks at */

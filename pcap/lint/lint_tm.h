@@ -4,7 +4,7 @@
 #ifndef PUMICE_PCAP_LINT_LINT_TM_H
 #define PUMICE_PCAP_LINT_LINT_TM_H
 
-#include "pcap/lint/lint_state.h"
+#include "pcap/lint/base/lint_state.h"
 
 /* Finds the flows whose SENDs begin with TMHs, as the options say. The flows must be paired before. */
 void lint_tm_detect(struct lint *l);

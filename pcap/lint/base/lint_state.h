@@ -3,16 +3,16 @@
  * (lint_packet). Then it pairs the flows to connections, and finds their path MTUs (lint_flow). Then it judges the
  * records in order: requests (lint_request), responses (lint_response), SENDs with tag matching headers (lint_tm),
  * messages of connection management (lint_cm). */
-#ifndef PUMICE_PCAP_LINT_LINT_STATE_H
-#define PUMICE_PCAP_LINT_LINT_STATE_H
+#ifndef PUMICE_PCAP_LINT_BASE_LINT_STATE_H
+#define PUMICE_PCAP_LINT_BASE_LINT_STATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uthash.h>
 
-#include "pcap/lint/lint_cm_table.h"
-#include "pcap/lint/lint_result.h"
+#include "pcap/lint/base/lint_cm_table.h"
+#include "pcap/lint/base/lint_result.h"
 #include "wire/mad.h"
 #include "wire/tmh.h"
 

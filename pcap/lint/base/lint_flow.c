@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/lint/lint_flow.h"
+#include "pcap/lint/base/lint_flow.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The options that the caller of the linter chooses, and the result: a list of findings. */
-#ifndef PUMICE_PCAP_LINT_LINT_RESULT_H
-#define PUMICE_PCAP_LINT_LINT_RESULT_H
+#ifndef PUMICE_PCAP_LINT_BASE_LINT_RESULT_H
+#define PUMICE_PCAP_LINT_BASE_LINT_RESULT_H
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pcap/lint/lint_rules.h"
+#include "pcap/lint/base/lint_rules.h"
 
 #define LINT_TM_QPS_MAX 64
 

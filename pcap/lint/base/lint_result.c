@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/lint/lint_result.h"
+#include "pcap/lint/base/lint_result.h"
 
 #include <errno.h>
 #include <stdio.h>

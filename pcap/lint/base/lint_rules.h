@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The rules of RoCEv2 that the linter checks, as one table. */
-#ifndef PUMICE_PCAP_LINT_LINT_RULES_H
-#define PUMICE_PCAP_LINT_LINT_RULES_H
+#ifndef PUMICE_PCAP_LINT_BASE_LINT_RULES_H
+#define PUMICE_PCAP_LINT_BASE_LINT_RULES_H
 
 enum lint_severity {
     LINT_NOTE, /* unusual, but within the rules; or a limit of the capture */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/lint/lint_cm_table.h"
+#include "pcap/lint/base/lint_cm_table.h"
 
 #include <stdlib.h>
 #include <string.h>

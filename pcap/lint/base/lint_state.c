@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/lint/lint_state.h"
+#include "pcap/lint/base/lint_state.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

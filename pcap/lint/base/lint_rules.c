@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pcap/lint/lint_rules.h"
+#include "pcap/lint/base/lint_rules.h"
 
 /* clang-format off */
 const struct lint_rule_info lint_rules[LINT_RULES] = {

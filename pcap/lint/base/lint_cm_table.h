@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The connections that a capture's REQ messages ask for, and how they are found: by address and communication ID, by
  * transaction ID, by a queue pair of them. A SIDR_REQ makes an entry, too, without a passive QP. */
-#ifndef PUMICE_PCAP_LINT_LINT_CM_TABLE_H
-#define PUMICE_PCAP_LINT_LINT_CM_TABLE_H
+#ifndef PUMICE_PCAP_LINT_BASE_LINT_CM_TABLE_H
+#define PUMICE_PCAP_LINT_BASE_LINT_CM_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,10 +5,10 @@
  * captured at the same interface. Then it pairs the rest, because the two directions of a connection may be captured at
  * different interfaces: where each of them is sent. If comments name the senders (note.h), only flows that agree with
  * the comments are paired. */
-#ifndef PUMICE_PCAP_LINT_LINT_FLOW_H
-#define PUMICE_PCAP_LINT_LINT_FLOW_H
+#ifndef PUMICE_PCAP_LINT_BASE_LINT_FLOW_H
+#define PUMICE_PCAP_LINT_BASE_LINT_FLOW_H
 
-#include "pcap/lint/lint_state.h"
+#include "pcap/lint/base/lint_state.h"
 
 #define FAR_PSNS 65536 /* a larger jump of PSNs means a new connection */
 
