@@ -181,7 +181,7 @@ $(E2E_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/e2e/capture/scene.c) $
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
-$(BUILD)/tests/e2e/capture/lint_gen: $(call obj,tests/e2e/capture/lint_spoil.c)
+$(BUILD)/tests/e2e/capture/lint_gen: $(call obj,tests/e2e/capture/lint_sacks.c tests/e2e/capture/lint_spoil.c)
 
 # A member of the group that may use a daemon, for the scripts in tests/e2e/daemon.
 MEMBER := $(BUILD)/tests/e2e/daemon/member

@@ -13,6 +13,7 @@
 #include "pcap/lint/lint_packet.h"
 #include "pcap/lint/lint_request.h"
 #include "pcap/lint/lint_response.h"
+#include "pcap/lint/lint_sack.h"
 #include "pcap/lint/lint_tm.h"
 #include "pcap/note.h"
 #include "wire/opcode.h"
@@ -79,6 +80,8 @@ static void judge(struct lint *l)
             continue;
         if (l->recs[i].mad)
             lint_cm_message(l, flow, (uint32_t)i);
+        if (l->recs[i].sack)
+            lint_sack(l, flow, (uint32_t)i);
         if (properties & OP_IS_REQUEST && flow->key.service != OP_SERVICE_UD) {
             if (lint_cm_data(l, flow, (uint32_t)i))
                 lint_restart(flow);
@@ -113,6 +116,7 @@ int lint_run(struct lint_result *out, FILE *f, const struct lint_options *option
     free(l.recs);
     free(l.tm);
     free(l.mads);
+    free(l.sacks);
     lint_cm_table_free(&l.cm);
     return l.no_memory ? -ENOMEM : err;
 }

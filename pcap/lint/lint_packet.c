@@ -5,6 +5,7 @@
 
 #include "pcap/lint/base/lint_flow.h"
 #include "pcap/lint/lint_mad.h"
+#include "pcap/lint/lint_sack.h"
 #include "pcap/note.h"
 #include "pcap/segments.h"
 #include "wire/bth.h"
@@ -111,8 +112,10 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
         count_size(flow, p);
     if (!damaged && !(r->flags & RECORD_IGNORED) && has_tmh(p->opcode))
         keep_tmh(l, r, p, there);
-    if (!damaged && !(r->flags & RECORD_IGNORED))
-        r->mad = lint_mad_keep(l, p, there);
+    if (damaged || r->flags & RECORD_IGNORED)
+        return;
+    r->mad = lint_mad_keep(l, p, there);
+    r->sack = lint_sack_keep(l, p, there);
 }
 
 /* --- rules for one packet ----------------------------------------------------------------------------------------- */
@@ -158,6 +161,7 @@ static void check_content(struct lint *l, uint32_t frame, const uint8_t *pkt, co
         check_syndrome(l, frame, p);
     if (p->dest_qpn == MAD_QPN)
         lint_mad(l, frame, p);
+    lint_sack_form(l, frame, p);
 }
 
 static void report_undecodable(struct lint *l, uint32_t frame, const uint8_t *pkt, size_t len, enum pkt_error err)

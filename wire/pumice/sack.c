@@ -8,6 +8,7 @@
 
 #define MAGIC 0x504d4353u /* "PMCS" */
 #define VERSION 2u
+#define VERSION_AT 4u /* byte of the payload */
 #define SPAN_MOST (PSN_MASK / 2) /* PSNs farther apart can't be compared */
 
 /* Reads the gaps. Each one begins behind the one before it and behind at least one PSN that has arrived. */
@@ -31,18 +32,27 @@ static bool get_gaps(const uint8_t *p, uint32_t span, struct sack *out)
     return true;
 }
 
+bool sack_is_named(const uint8_t *payload, uint32_t len)
+{
+    uint32_t magic;
+    uint8_t version;
+
+    if (len <= VERSION_AT)
+        return false;
+    get_u8(get_be32(payload, &magic), &version);
+    return magic == MAGIC && version == VERSION;
+}
+
 bool sack_decode(const uint8_t *payload, uint32_t len, struct sack *out)
 {
-    uint32_t magic, span;
+    uint32_t span;
     uint16_t beyond;
-    uint8_t version, gaps;
-    const uint8_t *p = payload;
+    uint8_t gaps;
+    const uint8_t *p;
 
-    if (len < SACK_HEAD)
+    if (len < SACK_HEAD || !sack_is_named(payload, len))
         return false;
-    p = get_be32(p, &magic);
-    p = get_u8(p, &version);
-    p = get_u8(p, &gaps);
+    p = get_u8(payload + VERSION_AT + 1, &gaps);
     p = get_be16(p, &beyond);
     p = get_be32(p, &out->requester);
     p = get_be32(p, &out->responder);
@@ -51,7 +61,7 @@ bool sack_decode(const uint8_t *payload, uint32_t len, struct sack *out)
     p = get_be32(p, &out->twice);
     out->gaps = gaps;
     out->newest = (out->end + beyond) & PSN_MASK;
-    if (magic != MAGIC || version != VERSION || gaps == 0 || gaps > SACK_GAPS_MOST || len != sack_len(out))
+    if (gaps == 0 || gaps > SACK_GAPS_MOST || len != sack_len(out))
         return false;
     if (out->requester > QPN_MASK || out->responder > QPN_MASK || out->expected > PSN_MASK || out->end > PSN_MASK)
         return false;

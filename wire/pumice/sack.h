@@ -43,6 +43,8 @@ struct sack {
     struct sack_gap gap[SACK_GAPS_MOST];
 };
 
+/* Does the payload begin as a SACK of this version does? The rest may be wrong. */
+bool sack_is_named(const uint8_t *payload, uint32_t len);
 /* Returns false if the payload is no SACK, has another version or a wrong length, or breaks a rule above. */
 bool sack_decode(const uint8_t *payload, uint32_t len, struct sack *out);
 /* The SACK in the packet pkt[0 … len), which begins with the BTH. False: it has none. The ICRC need not be there. */

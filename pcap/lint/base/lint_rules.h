@@ -55,6 +55,12 @@ enum lint_rule {
     LINT_READ_LENGTH,
     LINT_READ_UNANSWERED,
     LINT_ATOMIC_UNANSWERED,
+    /* selective acknowledgements */
+    LINT_SACK,
+    LINT_SACK_FORM,
+    LINT_SACK_UNSENT,
+    LINT_SACK_UNSEEN,
+    LINT_SACK_BACK,
     /* tag matching */
     LINT_TM_SHORT,
     LINT_TM_OPCODE,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The state of one run of the linter. First the linter makes a record of every packet, and appends it to a flow
  * (lint_packet). Then it pairs the flows to connections, and finds their path MTUs (lint_flow). Then it judges the
- * records in order: requests (lint_request), responses (lint_response), SENDs with tag matching headers (lint_tm),
- * messages of connection management (lint_cm). */
+ * records in order: requests (lint_request), responses (lint_response), selective acknowledgements (lint_sack), SENDs
+ * with tag matching headers (lint_tm), messages of connection management (lint_cm). */
 #ifndef PUMICE_PCAP_LINT_BASE_LINT_STATE_H
 #define PUMICE_PCAP_LINT_BASE_LINT_STATE_H
 
@@ -14,6 +14,7 @@
 #include "pcap/lint/base/lint_cm_table.h"
 #include "pcap/lint/base/lint_result.h"
 #include "wire/mad.h"
+#include "wire/pumice/sack.h"
 #include "wire/tmh.h"
 
 enum record_flags {
@@ -40,6 +41,7 @@ struct record {
     uint32_t msn;
     uint32_t tm; /* index in lint.tm plus one; 0: the packet is not the beginning of a SEND */
     uint32_t mad; /* index in lint.mads plus one; 0: the packet is no message of connection management */
+    uint32_t sack; /* index in lint.sacks plus one; 0: the packet is no SACK */
     /* READ: the rendezvous request that counts it, as an index in the peer's rndv plus one; 0: none. */
     uint32_t rndv;
     uint8_t opcode;
@@ -172,6 +174,8 @@ struct lint {
     size_t num_tm, cap_tm;
     struct lint_mad *mads;
     size_t num_mads, cap_mads;
+    struct sack *sacks;
+    size_t num_sacks, cap_sacks;
     struct lint_cm_table cm; /* the connections of these messages */
     struct flow **flows;
     size_t num_flows, cap_flows;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/e2e/capture/lint_sacks.h"
 #include "tests/e2e/capture/lint_spoil.h"
 #include "tests/e2e/capture/scene.h"
 
@@ -531,6 +532,13 @@ static const struct fault {
     {"nak-right-code", "write-length", NULL, NULL, NOWHERE, nak_right_code},
     {"nak-acked", "nak-acked", NULL, NULL, NOWHERE, nak_acked},
     {"ack-back", "ack-back", NULL, NULL, AT_B, ack_back},
+    {"sack", "sack", NULL, NULL, NOWHERE, sack_right},
+    {"sack-form", "sack-form", "sack", no_gaps, NOWHERE, sack_right},
+    {"sack-order", "sack-form", "sack", gaps_touch, NOWHERE, sack_right},
+    {"sack-unsent", "sack-unsent", NULL, NULL, NOWHERE, sack_unsent},
+    {"sack-unseen", "sack-unseen", NULL, NULL, NOWHERE, sack_unseen},
+    {"sack-back", "sack-back", NULL, NULL, AT_B, sack_back},
+    {"sack-alone", "unpaired", NULL, NULL, NOWHERE, sack_alone},
     {"credit", "credit", NULL, NULL, NOWHERE, credit},
     {"credit-kept", "none", NULL, NULL, NOWHERE, credit_kept},
     {"rnr", "nak", NULL, NULL, NOWHERE, rnr},

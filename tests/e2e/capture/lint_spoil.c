@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "tests/e2e/capture/lint_spoil.h"
 
+#include <string.h>
+
+#include "wire/pumice/sack.h"
+
 void flip_icrc(struct scene_draft *d)
 {
     d->icrc_flip = 0x80;
@@ -181,4 +185,16 @@ void big(struct scene_draft *d)
 void to_eager(struct scene_draft *d)
 {
     d->payload[0] = TMH_EAGER;
+}
+
+void no_gaps(struct scene_draft *d)
+{
+    d->payload[5] = 0;
+    d->len = SACK_HEAD;
+}
+
+/* The second gap begins where the first one ends. */
+void gaps_touch(struct scene_draft *d)
+{
+    memcpy(d->payload + SACK_HEAD + SACK_GAP, (uint8_t[]){0, 0, 1}, 3);
 }

@@ -41,5 +41,7 @@ void read_key(struct scene_draft *d);
 void no_xrceth(struct scene_draft *d);
 void big(struct scene_draft *d);
 void to_eager(struct scene_draft *d);
+void no_gaps(struct scene_draft *d);
+void gaps_touch(struct scene_draft *d);
 
 #endif
