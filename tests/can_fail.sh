@@ -109,6 +109,11 @@ fault UNKIND_EVENT e2e/cli unkind daemon/objects/cq.c 'if (draw % 2)' 'if (draw 
 
 # --- the linter
 fault LINT_DAMAGED e2e/capture lint pcap/lint/lint_request.c '} else if (r->flags & RECORD_DAMAGED) {' '} else if (r->flags & RECORD_DAMAGED || s) {'
+fault LINT_SACK e2e/capture lint pcap/lint/lint.c 'if (l->recs[i].sack)' 'if (false)'
+fault LINT_SACK_FORM e2e/capture lint pcap/lint/lint_packet.c 'lint_sack_form(l, frame, p);' ';'
+fault LINT_SACK_SENT e2e/capture lint pcap/lint/lint_sack.c 'if (newest > limit) {' 'if (newest > limit + 9) {'
+fault LINT_SACK_SEEN e2e/capture lint pcap/lint/lint_sack.c '            return psn;' '            return end;'
+fault LINT_SACK_GAPS e2e/capture lint pcap/lint/lint_sack.c 'if (psn >= from && psn < to)' 'if (false)'
 
 # --- recordings
 fault DECISIONS e2e/cli replay daemon/loop/decision_memory.c 'named && decisions_find(&d->decisions, &p, newest, &planned)' 'false'
@@ -155,6 +160,11 @@ fault ACK_FILLED unit/core/selective test_held_requests daemon/core/responder/re
 fault ACK_PLAIN unit/core/selective test_held_requests daemon/core/responder/receive.c 'r->ack_pending |= r->plain_psn != plain;' 'r->ack_pending = true;'
 fault SACK_FILLED unit/core/selective test_held_requests daemon/core/responder/receive.c 'r->held.count && r->held.count < count' 'false'
 fault SACK_NEWS unit/core/selective test_held_requests daemon/core/responder/receive.c 'r->held.count && r->held.count < count' 'r->held.count > 0'
+fault HELD_ACKS unit/core/selective test_held_responses daemon/core/requester/ack.c '            take_ack(qp, p, now);' '            ack_received(qp, p, now);'
+fault SACK_OLD unit/core/selective test_held_responses daemon/core/requester/ack.c 'if (!old && is_current' 'if ((!old || old) && is_current'
+fault ASKED_START unit/core/selective test_held_responses daemon/core/selective/held_responses.c 'psn_diff(psn, r->asked_start) < 0)' 'psn_diff(psn, r->asked_start) < -9999999)'
+fault LOSS_ONCE unit/core/selective test_held_responses daemon/core/selective/scoreboard.c '!(known && known->due) &&' '!(known && known->due && full) &&'
+fault PART_SENT unit/core/requester test_selective daemon/core/selective/scoreboard.c 'known->next : end;' 'known->next : start;'
 fault LATE_UNDO unit/core/requester test_selective daemon/core/requester/selective.c 'congestion_unneeded(&qp->peer->congestion, unneeded, b->lost == 0, now);' ''
 fault LATE_READ unit/core/selective test_held_responses daemon/core/requester/burst.c 'congestion_resent(&qp->peer->congestion, read_pkts ? read_pkts : 1);' ''
 fault LATE_RESPONSE unit/core/selective test_held_responses daemon/core/selective/held_responses.c 'congestion_unneeded(&qp->peer->congestion, 1, r->board.lost == 0, now);' ''

@@ -192,19 +192,24 @@ static void ack_early(struct qp *qp, const struct pkt *p, uint64_t now)
     judge_missing(qp, now);
 }
 
-static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
+/* Takes in an ACK that is no NAK. */
+static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct requester *r = qp->req;
+    advance(qp, psn_add(p->psn, 1), now);
+    if (r->una_psn == psn_add(p->psn, 1) && req_credits_received(qp, p))
+        qp_schedule(qp);
+    if (psn_diff(p->psn, r->una_psn) >= 0 && r->una != r->unsent)
+        ack_early(qp, p, now);
+}
+
+static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
+{
     switch (p->aeth.syndrome & AETH_KIND_MASK) {
-    case AETH_ACK: {
+    case AETH_ACK:
         COUNT(qp, acks_rcvd);
-        advance(qp, psn_add(p->psn, 1), now);
-        if (r->una_psn == psn_add(p->psn, 1) && req_credits_received(qp, p))
-            qp_schedule(qp);
-        if (psn_diff(p->psn, r->una_psn) >= 0 && r->una != r->unsent)
-            ack_early(qp, p, now);
+        take_ack(qp, p, now);
         break;
-    }
     case AETH_RNR:
         rnr_received(qp, p, now);
         break;
@@ -333,7 +338,7 @@ static void take_held(struct qp *qp, uint64_t now)
         advance(qp, r->held.count ? reorder_first(&r->held)->p.psn : r->executed, now);
         p = held_next(qp);
         if (p && (p->opcode & OP_OPERATION_MASK) == OP_ACK)
-            ack_received(qp, p, now);
+            take_ack(qp, p, now);
         else if (p)
             take_response(qp, p, now);
     } while (p);
@@ -374,7 +379,8 @@ bool req_rx_sack(struct qp *qp, const struct sack *s, const struct rx_meta *meta
     advance(qp, s->expected, now);
     if (r->behind)
         take_held(qp, now);
-    if (is_current(qp, s, qp->peer->congestion.srtt, now))
+    bool old = r->board.count && psn_diff(s->expected, r->board.executed) < 0; /* responses have come since */
+    if (!old && is_current(qp, s, qp->peer->congestion.srtt, now))
         selective_report(qp, s, now);
     return true;
 }
@@ -393,7 +399,7 @@ void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         else
             COUNT(qp, old_acks);
         if (operation != OP_ACK)
-            held_came_twice(qp, now);
+            held_came_twice(qp, p->psn, now);
         return;
     }
     if (psn_diff(p->psn, r->sent_psn) >= 0) {

@@ -97,9 +97,6 @@ static void take_list(struct qp *qp, const struct sack *s, enum missing_kind kin
 
 void selective_report(struct qp *qp, const struct sack *s, uint64_t now)
 {
-    const struct scoreboard *b = &qp->req->board;
-    if (b->count && psn_diff(s->expected, b->executed) < 0)
-        return; /* an old one */
     count_unneeded(qp, s, now);
     take_list(qp, s, MISSING_REQUESTS, now);
 }

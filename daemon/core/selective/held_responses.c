@@ -98,7 +98,7 @@ enum hold_result held_response(struct qp *qp, const struct pkt *p, uint64_t cost
     if (result == REORDER_NO_ROOM)
         return HOLD_REFUSED;
     if (result == REORDER_TWICE) {
-        held_came_twice(qp, now);
+        held_came_twice(qp, p->psn, now);
     } else {
         COUNT(qp, reordered_responses);
         r->held_cost += cost;
@@ -125,12 +125,12 @@ const struct pkt *held_next(struct qp *qp)
     return NULL;
 }
 
-void held_came_twice(struct qp *qp, uint64_t now)
+void held_came_twice(struct qp *qp, uint32_t psn, uint64_t now)
 {
     struct requester *r = qp->req;
     if (psn_diff(r->una_psn, r->asked_end) >= 0)
         r->asked = 0;
-    if (r->asked == 0)
+    if (r->asked == 0 || psn_diff(psn, r->asked_start) < 0)
         return;
     r->asked--;
     COUNT(qp, selective_unneeded);

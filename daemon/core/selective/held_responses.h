@@ -44,10 +44,12 @@ static inline void held_rewind(struct requester *r, uint32_t psn)
 /* n responses were asked for again. */
 static inline void held_asked(struct requester *r, uint32_t n)
 {
+    if (r->asked == 0)
+        r->asked_start = r->una_psn;
     r->asked += n;
     r->asked_end = r->sent_psn;
 }
-/* A response came for the second time. If the requester had asked for it again, the first one had only been late. */
-void held_came_twice(struct qp *qp, uint64_t now);
+/* The response psn came for the second time. If the requester had asked for it again, the first one had only been late. */
+void held_came_twice(struct qp *qp, uint32_t psn, uint64_t now);
 
 #endif

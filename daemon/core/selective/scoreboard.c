@@ -169,7 +169,8 @@ static bool probe_answered(struct requester *r, const struct sack *s)
     return true;
 }
 
-/* Takes over what is known of a gap from the range that it was a part of. */
+/* Takes over what is known of a gap from the range that it was a part of. The requester may have sent a part of the range again:
+ * that part of the gap is not sent once more. */
 static void inherit(struct missing_range *m, const struct missing_range *known)
 {
     uint32_t start = m->start, end = m->end;
@@ -179,7 +180,7 @@ static void inherit(struct missing_range *m, const struct missing_range *known)
     m->order += (uint32_t)psn_diff(start, known->start);
     m->next = start;
     if (known->due && psn_diff(known->next, start) > 0)
-        m->next = psn_diff(known->next, end) < 0 ? known->next : start;
+        m->next = psn_diff(known->next, end) < 0 ? known->next : end;
 }
 
 /* Does a range that looks lost count as lost now? at_once: it does not wait for the reordering window. */
@@ -266,8 +267,8 @@ static void add_others(const struct requester *r, const struct sack *s, enum mis
     }
 }
 
-/* Adds the gaps of the list. True: packets were lost. Those for which the responder had no room were not, but have to be sent
- * again, too: they are the last gap of a SACK, if nothing has arrived behind it. */
+/* Adds the gaps of the list. True: packets were lost that did not count as lost before. Those for which the responder had no
+ * room were not lost, but have to be sent again, too: they are the last gap of a SACK, if nothing has arrived behind it. */
 static bool add_gaps(struct qp *qp, const struct sack *s, enum missing_kind kind, uint64_t now, struct new_ranges *to)
 {
     bool full = kind == MISSING_REQUESTS && s->gap[s->gaps - 1].end == s->end, lost = false;
@@ -275,10 +276,11 @@ static bool add_gaps(struct qp *qp, const struct sack *s, enum missing_kind kind
     if (full)
         reordering_no_room(&qp->peer->reordering, qp->peer->congestion.srtt, now);
     for (uint32_t i = 0; i < s->gaps; i++) {
+        const struct missing_range *known = known_range(&qp->req->board, &s->gap[i]);
         struct missing_range m = judge(qp, s, &s->gap[i], kind, all, now);
         if (!add_range(to, &m))
             break;
-        lost |= m.due && !(full && i + 1 == s->gaps);
+        lost |= m.due && !(known && known->due) && !(full && i + 1 == s->gaps);
     }
     return lost;
 }

@@ -171,6 +171,20 @@ Test(selective_requester, a_later_retransmission_shows_that_an_earlier_one_is_lo
     EXPECT_NOTHING; /* 206 was sent before it */
 }
 
+/* The batch has room for one packet, so only 201 is sent again. Then 202 comes. */
+Test(selective_requester, the_part_of_a_range_that_was_sent_again_is_not_due)
+{
+    post(WR_RDMA_WRITE, 10 * 256); /* 200 … 209 */
+    cr_assert_eq(transmit(), 10);
+    REPORT(201, 209, 201, 204);
+    cr_assert_eq(transmit_up_to(400), 1);
+    cr_assert_eq(sent(0).psn, 201);
+    REPORT(201, 209, 201, 202, 203, 204);
+    EXPECT_SENT(203);
+    REPORT(201, 210, 201, 202);
+    EXPECT_SENT(201); /* 203 was sent behind it, and has arrived */
+}
+
 Test(selective_requester, a_report_ends_going_back)
 {
     post(WR_RDMA_WRITE, 256); /* 200 */

@@ -222,6 +222,37 @@ Test(held_responses, what_comes_twice_shows_that_it_was_late)
     expect_done();
 }
 
+Test(held_responses, a_response_from_before_shows_nothing)
+{
+    post(WR_RDMA_READ, 4 * 256);
+    cr_assert_eq(transmit(), 1);
+    respond(200);
+    respond(202);
+    cr_assert_eq(transmit(), 1);
+    expect_read(0, 201, 1);
+    respond(200); /* made by the network */
+    cr_expect_eq(counters()->selective_unneeded, 0);
+    respond(201); /* late */
+    respond(201); /* the answer */
+    cr_expect_eq(counters()->selective_unneeded, 1);
+}
+
+/* The path reorders packets. 200 … 202 count as lost when 206 comes, and are still missing when 207 comes. */
+Test(held_responses, a_loss_counts_once)
+{
+    for (int i = 0; i < 2; i++)
+        post(WR_RDMA_READ, 4 * 256); /* 200 … 207 */
+    cr_assert_eq(transmit(), 2);
+    qp->peer->congestion.srtt = 100000;
+    qp->peer->reordering.window = 1000;
+    respond_last(203);
+    fix.now += 2000;
+    respond(206);
+    cr_assert_eq(qp->peer->reordering.losses, 1);
+    respond_last(207);
+    cr_expect_eq(qp->peer->reordering.losses, 1);
+}
+
 /* The loss of 200 counts, and makes the window small: round trips were long of late. */
 Test(held_responses, a_late_response_restores_the_window)
 {
@@ -284,6 +315,7 @@ Test(held_responses, credits_of_an_ack_are_taken_in_after_the_response_before_it
     respond(203);
     cr_assert_eq(transmit(), 2);
     cr_expect(sent(0).psn == 205 && sent(1).psn == 206);
+    cr_expect_eq(counters()->acks_rcvd, 2);
 }
 
 /* An ACK never names a READ (IBA C9-105). One that does is not kept. */
@@ -366,6 +398,24 @@ Test(held_responses, what_came_before_going_back_shows_no_gap)
     respond(208);
     respond_last(209);
     expect_done();
+}
+
+/* The responder reported that 202 is missing, and then carried out the READ. The response comes before the report. */
+Test(held_responses, a_report_from_before_a_response_does_not_end_going_back)
+{
+    post(WR_RDMA_READ, 2 * 256); /* 200, 201 */
+    post(WR_RDMA_WRITE, 4 * 256); /* 202 … 205 */
+    cr_assert_eq(transmit(), 5);
+    nak(NAK_PSN_SEQUENCE, 200);
+    cr_assert_eq(transmit_up_to(330), 1);
+    expect_read(0, 200, 2);
+    fix.now += 1000000;
+    respond_last(201);
+    report_gap(200, 203, 205);
+    cr_assert_eq(transmit(), 5);
+    expect_read(0, 200, 1);
+    for (uint32_t i = 1; i < 5; i++)
+        cr_expect_eq(sent(i).psn, 201 + i);
 }
 
 /* The SACK says that a WRITE, a READ and another WRITE are missing: 200 … 205. */
