@@ -2,8 +2,8 @@
 /* The reorder queue of a QP: packets that came before an earlier one, kept until that one has come. Then they are taken
  * in as if the network had kept their order, so nothing else needs to know of them.
  *
- * The memory is a pool of the engine with slots of one size. A QP may take as many slots as are still free. So one QP
- * gets half of the pool at most, and a few QPs that lose many packets leave slots for others. */
+ * The memory is a pool of the engine with slots of one size. A queue may take as many slots as are still free. So one
+ * queue gets half of the pool at most, and a few QPs that lose many packets leave slots for others. */
 #ifndef PUMICE_DAEMON_CORE_BASE_REORDER_H
 #define PUMICE_DAEMON_CORE_BASE_REORDER_H
 

@@ -367,7 +367,7 @@ struct check {
     X(out_of_seq_request, "requests with a PSN beyond the expected one")                                               \
     X(reordered_requests, "requests that were kept because an earlier one was missing")                                \
     X(reordered_responses, "responses that were kept because an earlier one was missing")                              \
-    X(reorder_no_room, "requests that were dropped because too many are kept already")                                 \
+    X(reorder_no_room, "requests and responses that were dropped because too many are kept already")                   \
     X(sacks_sent, "selective acknowledgements sent, which tell the peer what is missing")                              \
     X(sacks_rcvd, "selective acknowledgements received")                                                               \
     X(selective_unneeded, "packets that were sent again although the first ones were only late")                       \
@@ -377,7 +377,7 @@ struct check {
     X(send_seq_err, "PSN sequence NAKs sent")                                                                          \
     X(acks_sent, "ACKs sent")                                                                                          \
     X(acks_rcvd, "ACKs received")                                                                                      \
-    X(old_acks, "ACKs for packets that were already acknowledged")                                                     \
+    X(old_acks, "ACKs, SACKs and responses for packets that are not outstanding any more")                             \
     X(sent_naks, "NAKs of all kinds handed out for sending")                                                           \
     X(sent_responses, "responses to READs and atomics handed out for sending, in packets")                             \
     X(ack_coalesced, "ACK requests that were answered by the ACK of a later packet")                                   \
@@ -388,7 +388,7 @@ struct check {
     X(credit_acks_sent, "ACKs sent because receive requests were posted (e2e-credits)")                                \
     X(credit_acks_rcvd, "ACKs received that told of new receive requests (e2e-credits)")                               \
     X(fast_retrans, "packets sent again after a sequence NAK, a SACK or a gap in READ responses")                      \
-    X(selective_retrans, "those of them that were sent again alone, after a selective acknowledgement")                \
+    X(selective_retrans, "those of them that were sent again alone, after a SACK or for missing responses")            \
     X(probe_retrans, "packets sent again by the tail probe")                                                           \
     X(timeout_retrans, "packets sent again after the QP's timeout")                                                    \
     X(rnr_retrans, "packets sent again after an RNR NAK")                                                              \

@@ -126,8 +126,8 @@ static inline void congestion_resent(struct congestion *c, uint32_t packets)
 {
     c->doubt.resent += packets;
 }
-/* So many of them came twice. If this is true of all, nothing was lost: restores the window (RFC 3708). all_sent: no packet that
- * counts as lost still has to be sent again. */
+/* So many of them came twice. If this is true of all, nothing was lost: restores the window (RFC 3708). all_sent: the QP has
+ * sent all packets again that count as lost. */
 void congestion_unneeded(struct congestion *c, uint32_t packets, bool all_sent, uint64_t now);
 /* So many bytes were acknowledged; `inflight` were in flight before. packet, most: as above. */
 void congestion_progress(struct congestion *c, const struct engine_config *cfg, uint64_t most, uint64_t released,

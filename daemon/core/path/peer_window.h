@@ -49,7 +49,7 @@ struct peer_window {
     struct congestion congestion; /* of its connected QPs */
     struct peer_features features; /* of its device */
     struct reordering reordering; /* of the packets to it */
-    bool reports; /* its device has sent selective acknowledgements */
+    bool reports; /* packets to it are sent again one by one: it has sent SACKs, or is known to understand them */
     struct datagram_flow flow; /* of the bytes in flight that are never acknowledged */
 };
 struct peer_window_table {

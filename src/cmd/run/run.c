@@ -123,7 +123,7 @@ static const struct argp_option options[] = {
     {"selective", KEY_SELECTIVE, "on|off", 0,
      "Whether daemons send only what was lost again, instead of everything behind it, too; default: on", 3},
     {"cpus", KEY_CPUS, "any|spread", 0,
-     "Processors of the daemons; spread: bind each daemon to one, if there are several hosts and few processors", 3},
+     "Processors of the daemons; spread: bind each device to one, if there are several devices and few processors", 3},
     {"profile", KEY_PROFILE, "NAME", 0,
      "Be like an adapter: connectx-4, connectx-6, bluefield-3, e810, bcm57508, rxe; default: none of them", 3},
     {"tm-profile", KEY_TM_PROFILE, "auto|generous|mlx5", 0,
