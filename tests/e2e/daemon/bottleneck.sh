@@ -3,6 +3,7 @@
 # Two hosts send to a third through a router with one slow port and a short queue. Without ECN the queue overflows. With ecn=on the router
 # marks packets, the receiver's daemon answers them by CNPs, the senders' daemons slow down, and the queue stays short.
 # Needs root, ip and /dev/net/tun. With an argument -v it prints the figures.
+# alone: with two busy processes beside it, daemons that wait for a processor answer marks too late, and the queue stays long
 . "$(dirname "$0")/../lib/common.bash"
 [ "$(id -u)" = 0 ] || skip "not root"
 need ip ib_send_bw
