@@ -10,11 +10,11 @@
 #include "pcap/sack_text.h"
 #include "wire/pumice/probe.h"
 
-#define LOOKED_AT_MOST 8192u /* requests that are compared with one SACK: more than a window of Pumice's has */
+#define LOOKED_AT_MOST 8192u /* requests that are compared with one SACK: more than a window holds */
 
 /* --- one packet --------------------------------------------------------------------------------------------------- */
 
-/* True if the packet is one between Pumice devices that names itself a SACK of the version that this linter knows. */
+/* True if the packet begins as a SACK of the version that this linter knows. The rest of it may be wrong. */
 static bool claims_to_be(const struct pkt *p)
 {
     return p->opcode == (OP_SERVICE_UD | OP_SEND_ONLY) && p->dest_qpn == PROBE_QPN && p->deth.qkey == PROBE_QKEY &&

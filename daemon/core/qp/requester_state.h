@@ -167,9 +167,9 @@ struct requester {
     uint32_t executed; /* PSN; if `behind`: the responder has carried out all requests before it */
     struct reorder_queue held; /* responses that came before a missing one, and ACKs */
     uint64_t held_cost; /* of those responses that the scoreboard was not told of yet */
-    uint32_t asked; /* number of responses that were asked for again because of a gap: from this PSN on, … */
-    uint32_t asked_start;
-    uint32_t asked_end; /* … as long as not all packets before this PSN are acknowledged */
+    uint32_t asked; /* number of responses that were asked for again because of a gap. They are not before … */
+    uint32_t asked_start; /* … this PSN, and count as long as … */
+    uint32_t asked_end; /* … not all packets before this PSN are acknowledged */
     uint64_t inflight; /* cost of the packets [una_psn, next_psn), without board.arrived and board.lost */
     struct scoreboard board; /* going back forgets it; the next SACK brings it back */
 

@@ -192,7 +192,7 @@ static void ack_early(struct qp *qp, const struct pkt *p, uint64_t now)
     judge_missing(qp, now);
 }
 
-/* Takes in an ACK that is no NAK. */
+/* Takes in an ACK that is no NAK: one that has just come, or one that was kept behind a missing response. */
 static void take_ack(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct requester *r = qp->req;
