@@ -31,6 +31,8 @@ import lab as labs  # noqa: E402
 import mpi_job  # noqa: E402
 import processors  # noqa: E402
 import progress  # noqa: E402
+import verdict  # noqa: E402
+from verdict import number  # noqa: E402
 
 MIB = 1 << 20
 SIZE_NAME = {2: "2 B", 8: "8 B", 64: "64 B", 4096: "4 KiB", 65536: "64 KiB", MIB: "1 MiB"}
@@ -63,16 +65,12 @@ class Measure:
         return statistics.median(good) if good else None
 
 
-@dataclasses.dataclass
-class Target:
-    """A ratio (or a plain number, without below) that the project wants to reach."""
-    label: str
-    above: str
-    below: str
-    least: float
-    aim: float
-    at_most: bool = False  # smaller is better
-    unit: str = "×"
+class Target(verdict.Wanted):
+    """A ratio of two measures (or a plain number, without below) that the project wants to reach."""
+
+    def __init__(self, label, above, below, *wanted, **options):
+        super().__init__(label, *wanted, **options)
+        self.above, self.below = above, below
 
 
 TARGETS = [
@@ -350,14 +348,8 @@ class Bench:
         pairs = [(a, b) for a, b in zip(above.values, below.values) if a is not None and b]
         return statistics.median(a / b for a, b in pairs) if pairs else None
 
-    def verdict(self, target, value):
-        if value is None:
-            return "not measured"
-
-        def reached(limit):
-            return value <= limit if target.at_most else value >= limit
-
-        return "aim" if reached(target.aim) else "met" if reached(target.least) else "MISSED"
+    def wanted(self):
+        return [t.row(self.ratio(t)) for t in TARGETS]
 
     def print_tables(self, done, seconds):
         print(f"{done} repetitions in {seconds:.0f} s on {os.cpu_count()} CPUs, Linux {platform.release()}; medians (smallest … largest);\n"
@@ -372,12 +364,8 @@ class Bench:
                 print(f"    {m.label:42} {number(m.median()):>10} {m.unit:10} ({number(min(good))} … {number(max(good))})")
             if m.why:
                 print(f"    {m.label:42} {'' if good else '-':>10} {len(m.values) - len(good)} of {len(m.values)} failed: {m.why}")
-        print(f"\n{'ratio':58} {'value':>10} {'least':>8} {'aim':>8}")
-        for t in TARGETS:
-            value = self.ratio(t)
-            bound = "≤ " if t.at_most else ""
-            print(f"{t.label:58} {'-' if value is None else number(value) + ' ' + t.unit:>10} {bound + format(t.least, 'g'):>8} {bound + format(t.aim, 'g'):>8}  "
-                  f"{self.verdict(t, value)}")
+        print()
+        verdict.print_rows(self.wanted())
 
     def write_json(self, path, done, seconds):
         tree = {
@@ -385,17 +373,11 @@ class Bench:
             "processors": self.processors.told(),
             "measures": {m.key: {"label": m.label, "where": m.section, "unit": m.unit, "median": m.median(), "values": m.values, "failure": m.why or None}
                          for m in self.measures},
-            "ratios": [{"label": t.label, "value": (v := self.ratio(t)), "least": t.least, "aim": t.aim, "at_most": t.at_most,
-                        "verdict": self.verdict(t, v)} for t in TARGETS],
+            "wanted": self.wanted(),
         }
         with open(path, "w", encoding="utf-8") as f:
             json.dump(tree, f, indent=1, ensure_ascii=False)
         print(f"\nwritten to {os.path.relpath(path)}")
-
-
-def number(v):
-    digits = 0 if abs(v) >= 100 or v == 0 else 1 if abs(v) >= 10 else 2 if abs(v) >= 0.1 else 4
-    return f"{v:.{digits}f}"
 
 
 def main():
@@ -409,7 +391,7 @@ def main():
     parser.add_argument("--block", default="127.0.60", metavar="A.B.C", help="addresses A.B.C.* (127.0.60)")
     args = parser.parse_args()
     args.repetitions = args.repetitions or (3 if args.quick else 5)
-    args.budget = args.budget or (225 if args.quick else 840)
+    args.budget = args.budget or (225 if args.quick else 1800)
     bench = Bench(args)
     if args.list:
         print("\n".join(m.key for m in bench.interleaved()[0]))
