@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Compares Pumice with its alternatives on the same machine, in one run.
 
-    tests/bench/run.py               five repetitions, all sizes (under 15 minutes)
+    tests/bench/run.py               five repetitions, all sizes (some 18 minutes on a quiet machine, at most 30)
     tests/bench/run.py --quick       three repetitions, fewer sizes (under 4 minutes)
     tests/bench/run.py -k send_lat   only some measures (and the ratios that need no others)
 
@@ -384,7 +384,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="three repetitions, fewer sizes")
     parser.add_argument("-r", "--repetitions", type=int, help="repetitions (5; with --quick 3)")
-    parser.add_argument("--budget", type=float, help="begin no repetition that would end after so many seconds (840; with --quick 225)")
+    parser.add_argument("--budget", type=float, help="begin no repetition that would end after so many seconds (1800; with --quick 225)")
     parser.add_argument("-k", "--filter", action="append", default=[], metavar="TEXT", help="only measures with TEXT in their key")
     parser.add_argument("--list", action="store_true", help="print the keys and exit")
     parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
