@@ -41,9 +41,10 @@ SIZE_NAME = {2: "2 B", 8: "8 B", 64: "64 B", 4096: "4 KiB", 65536: "64 KiB", MIB
 BW_ITERATIONS = {2: 500000, 64: 1000000, 4096: 500000, 65536: 60000, MIB: 4000}
 LAT_ITERATIONS = {2: 20000, 8: 20000, 4096: 10000, 65536: 2000, MIB: 300}
 WHERE = {"hosts": "hosts, UDP over loopback", "veth9000": "hosts, veth MTU 9000", "device": "one device", "loss": "hosts, 1 % loss",
-         "loss5": "hosts, 5 % loss", "loss5off": "hosts, 5 % loss, go-back-N", "reorder5": "hosts, 5 % out of order",
-         "reorder5off": "hosts, 5 % out of order, go-back-N"}
-FAULTS = {"loss": ["--fault", "loss=1%"], "loss5": ["--fault", "loss=5%"], "loss5off": ["--fault", "loss=5%", "--selective", "off"],
+         "lossoff": "hosts, 1 % loss, go-back-N", "loss5": "hosts, 5 % loss", "loss5off": "hosts, 5 % loss, go-back-N",
+         "reorder5": "hosts, 5 % out of order", "reorder5off": "hosts, 5 % out of order, go-back-N"}
+FAULTS = {"loss": ["--fault", "loss=1%"], "lossoff": ["--fault", "loss=1%", "--selective", "off"],
+          "loss5": ["--fault", "loss=5%"], "loss5off": ["--fault", "loss=5%", "--selective", "off"],
           "reorder5": ["--fault", "reorder=5%"], "reorder5off": ["--fault", "reorder=5%", "--selective", "off"]}
 RDMA_DEVICES = "/sys/class/infiniband"
 SECONDS_MAX = 20  # of one measurement; what takes longer is reported as a failure of the measure, not waited for
