@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Measures an MPI, and prints one number: perf WHAT SIZE ITERATIONS
+/* Measures an MPI, and prints one number, or several (times): perf WHAT SIZE ITERATIONS
  *
  *   latency     microseconds one way, between ranks 0 and 1 in turn
  *   bandwidth   MiB/s from rank 0 to rank 1, with WINDOW outstanding messages
  *   rate        the same in millions of messages per second
  *   put         MiB/s by MPI_Put to a window of rank 1, which does nothing
  *   allreduce   microseconds for one MPI_Allreduce of SIZE bytes of doubles, all ranks
+ *   times       the same on average, and the median and the 99th percentile of what single ones take on rank 0
  *
- * It first warms up with a tenth of the iterations. Except for allreduce, ranks 2 and higher do nothing. */
+ * It first warms up with a tenth of the iterations. Except for allreduce and times, ranks 2 and higher do nothing. */
 #include "tests/mpi/mt.h"
 
 #define WINDOW 64
@@ -66,6 +67,28 @@ static void allreduce(int size, int rounds)
         MPI_Allreduce(out, in, size / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* What each MPI_Allreduce of the last run took, in microseconds, sorted. */
+static double *times;
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void timed_allreduce(int size, int rounds)
+{
+    free(times);
+    times = mt_alloc((size_t)rounds * sizeof(*times));
+    double before = MPI_Wtime();
+    for (int i = 0; i < rounds; i++) {
+        allreduce(size, 1);
+        double after = MPI_Wtime();
+        times[i] = (after - before) * 1e6;
+        before = after;
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(int size, int rounds);
@@ -97,17 +120,15 @@ static double millions(double seconds, double size, double rounds)
 
 int main(int argc, char **argv)
 {
-    static const __typeof__(*chosen) all[] = {{"latency", latency, one_way},
-                                              {"bandwidth", stream, mib},
-                                              {"rate", stream, millions},
-                                              {"put", put, mib},
-                                              {"allreduce", allreduce, each}};
+    static const __typeof__(*chosen) all[] = {{"latency", latency, one_way},  {"bandwidth", stream, mib},
+                                              {"rate", stream, millions},     {"put", put, mib},
+                                              {"allreduce", allreduce, each}, {"times", timed_allreduce, each}};
     mt_begin(&argc, &argv, MPI_THREAD_SINGLE);
     for (size_t i = 0; argc == 4 && i < sizeof(all) / sizeof(all[0]); i++)
         if (strcmp(argv[1], all[i].name) == 0)
             chosen = &all[i];
     if (!chosen || mt_size < 2) {
-        fprintf(stderr, "usage: mpirun -n N perf latency|bandwidth|rate|put|allreduce SIZE ITERATIONS\n");
+        fprintf(stderr, "usage: mpirun -n N perf latency|bandwidth|rate|put|allreduce|times SIZE ITERATIONS\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
         return 2;
     }
@@ -122,11 +143,17 @@ int main(int argc, char **argv)
     chosen->run(size, rounds);
     double seconds = MPI_Wtime() - begin;
     if (mt_rank == 0) {
-        printf("%.4f\n", chosen->result(seconds, size, rounds));
+        printf("%.4f", chosen->result(seconds, size, rounds));
+        if (chosen->run == timed_allreduce) {
+            qsort(times, (size_t)rounds, sizeof(*times), compare);
+            printf(" %.4f %.4f", times[rounds / 2], times[rounds * 99 / 100]);
+        }
+        printf("\n");
         fflush(stdout);
     }
     if (chosen->run == put)
         MPI_Win_free(&win);
+    free(times);
     free(out);
     free(in);
     MPI_Finalize();
