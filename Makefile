@@ -422,10 +422,15 @@ test-fresh:
 
 # Pumice beside the soft-RoCE of a Linux kernel in a virtual machine, in both directions. Some twenty minutes without KVM.
 # RXE_ARGS: options of tests/rxe/run.py.
-.PHONY: test-rxe
+.PHONY: test-rxe bench-guest
 test-rxe: deps-rxe
 	$(SUBMAKE) all $(ENDURANCE) $(ODD) $(filter %/churn,$(RDMACM_BIN))
-	@BUILD=$(BUILD) tests/rxe/run.py $(RXE_ARGS)
+	@BUILD=$(BUILD) tests/rxe/run.py $(RXE_ARGS); code=$$?$(if $(RXE_ARGS),,; BUILD=$(BUILD) tests/bench/slow_guest.py); exit $$code
+# The latency of Pumice and of soft-RoCE in that machine. `make test-rxe` without RXE_ARGS shows it in the end. The exit code
+# of `make test-rxe` does not depend on it.
+bench-guest: deps-rxe
+	$(SUBMAKE) all
+	@BUILD=$(BUILD) tests/bench/slow_guest.py $(BENCH_ARGS)
 
 # Each system call and each allocation of a daemon fails in turn, alone and with the next ones, while a session lives.
 # `make test` does it for a selection. FAILING_ARGS: options and kinds of tests/failing/each_call.c.
@@ -700,6 +705,7 @@ help:
 	@echo 'make bench          measures Pumice and its alternatives side by side'
 	@echo 'make bench-crowded  Pumice and TCP beside computing processes, with a quota, on one processor (CROWDED_ARGS=--quick)'
 	@echo 'make bench-mpi      both MPIs on Pumice and over TCP (BENCH_ARGS=--quick)'
+	@echo 'make bench-guest    the latency of Pumice and of soft-RoCE in the virtual machine of make test-rxe (BENCH_ARGS=-r 1)'
 	@echo 'make bench-layout   the cost of layouts, of scatter/gather lists, of packing and of a plain vectored copy'
 	@echo 'make stress-tagmpi  100,000 messages with wildcards, matched by the device and by software (STRESS_ARGS: --messages, --seed, --ranks)'
 	@echo 'make san            the tests with AddressSanitizer and UndefinedBehaviorSanitizer; tsan: with ThreadSanitizer'
