@@ -533,18 +533,13 @@ valgrind: deps-test deps-dev
 
 include tests/fuzz/fuzz.mk
 
+# All benchmarks, then a table of the wanted figures with verdicts. It fails only if a benchmark fails to run. BENCH_ARGS: options
+# of tests/bench/run.py.
 .PHONY: bench
 bench: deps-bench deps-mpi
 	$(SUBMAKE) all $(BUILD)/tests/mpi/openmpi/perf $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE) $(RDMACM_BIN) $(BUILD)/tests/bench/tcp_connections $(LAYOUT_BENCH) \
 		$(POST_POLL)
-	@$(BUILD)/tests/bench/tm_depth
-	@$(PUMICE) run --hosts 2 -- $(LAYOUT_BENCH)
-	@BUILD=$(BUILD) tests/bench/idle_qps.py
-	@BUILD=$(BUILD) tests/bench/connections.py
-	@$(CONTROL_PAUSE)
-	@BUILD=$(BUILD) tests/bench/crowded.py --quick
-	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
-	@tests/bench/plot.py $(BUILD)/bench.json $(BUILD)/bench.svg
+	@BUILD=$(BUILD) tests/bench/all.py $(BENCH_ARGS)
 
 # The full stress test of matching, by the device and by software, without and with faults. `make test` runs a short
 # version.
@@ -702,7 +697,7 @@ help:
 	@echo 'make test-can-fail  plants faults that the tests of features must see (a quarter of an hour)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall removes it'
 	@echo 'make deb            Debian packages, in build/deb'
-	@echo 'make bench          measures Pumice and its alternatives side by side'
+	@echo 'make bench          measures Pumice and its alternatives side by side (some forty minutes; BENCH_ARGS=--quick)'
 	@echo 'make bench-crowded  Pumice and TCP beside computing processes, with a quota, on one processor (CROWDED_ARGS=--quick)'
 	@echo 'make bench-mpi      both MPIs on Pumice and over TCP (BENCH_ARGS=--quick)'
 	@echo 'make bench-guest    the latency of Pumice and of soft-RoCE in the virtual machine of make test-rxe (BENCH_ARGS=-r 1)'
