@@ -697,7 +697,7 @@ help:
 	@echo 'make test-can-fail  plants faults that the tests of features must see (a quarter of an hour)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall removes it'
 	@echo 'make deb            Debian packages, in build/deb'
-	@echo 'make bench          measures Pumice and its alternatives side by side (some forty minutes; BENCH_ARGS=--quick)'
+	@echo 'make bench          measures Pumice and its alternatives side by side (half an hour; BENCH_ARGS=--quick)'
 	@echo 'make bench-crowded  Pumice and TCP beside computing processes, with a quota, on one processor (CROWDED_ARGS=--quick)'
 	@echo 'make bench-mpi      both MPIs on Pumice and over TCP (BENCH_ARGS=--quick)'
 	@echo 'make bench-guest    the latency of Pumice and of soft-RoCE in the virtual machine of make test-rxe (BENCH_ARGS=-r 1)'

@@ -7,8 +7,9 @@
     tests/bench/run.py -k send_lat   only some measures (and the ratios that need no others)
 
 Every repetition runs each measure once, Pumice's and the alternatives' in turn. So a machine that becomes slower becomes slower for all
-of them. The tables show medians. A ratio is the median of the ratios within each repetition. The benchmark only reports; it never fails
-because of a figure. The results are also written to build/bench.json.
+of them. Where processors are few, each daemon keeps to one, as with `pumice run --cpus spread`. The tables show medians. A ratio is the
+median of the ratios within each repetition. The benchmark only reports; it never fails because of a figure. The results are also written to
+build/bench.json.
 """
 
 import argparse
