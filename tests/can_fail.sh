@@ -142,6 +142,7 @@ fault NAP_NEWS unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c '&nobody
 fault NAP_OTHERS unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c 'atomic_compare_exchange_strong(&c->page->waiting, &nobody, PM_WAITS_FOR_NEWS);' 'atomic_store(&c->page->waiting, nobody + PM_WAITS_FOR_NEWS);'
 fault NAP_PAUSE unit/verbs test_poll_crowd src/verbs/base/poll_crowd.c 'pause_naps(nap, after);' ';'
 fault NAP_WOKEN unit/daemon/session test_client_wakeup daemon/session/client_wakeup.c 'wait_us != 0 && wait_us != PM_WAITS_FOR_NEWS)' 'wait_us != 0)'
+fault POST_TURN unit/verbs test_poll_wait src/verbs/datapath/wqe.h 'vb_poll_posted();' ';'
 fault QP_SPLIT unit/core/base test_qp_table daemon/core/base/qp_table.c 'if (!s->qp || (s->qpn & t->mask) != new)' 'if (true)'
 fault QP_PAGES unit/core/base test_qp_table daemon/core/base/qp_table.c '#define FIRST_SLOTS 256u' '#define FIRST_SLOTS 131072u'
 fault DONE_AGAIN unit/core/qp test_event_queue daemon/core/qp/event_queue.c 'e->done_head = e->done_tail = 0;' ';'

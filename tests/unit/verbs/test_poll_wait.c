@@ -9,6 +9,7 @@
 
 #include "src/verbs/base/clock.h"
 #include "src/verbs/datapath/poll_wait.h"
+#include "src/verbs/datapath/wqe.h"
 #include "system/time_slice.h"
 #include "tests/unit/skip.h"
 
@@ -53,6 +54,23 @@ Test(poll_wait, a_thread_waits_for_its_daemon)
 
     cr_assert(waits(200));
     cr_expect_geq(vb_clock(CLOCK_MONOTONIC) - before, VB_POLL_DEATH_NS);
+}
+
+/* The thread has work: it may post its next request. */
+Test(poll_wait, a_thread_that_has_just_posted_does_not_give_its_processor_away)
+{
+    static struct pm_qp_page queues;
+    static struct vb_qp qp = {.page = &queues};
+
+    cr_assert(waits(200), "without a request it waits");
+    uint64_t turn_at = vb_poll_self.turn_at;
+    for (uint32_t tail = 1; tail <= 200; tail++) {
+        vb_send_publish(&context, &qp, tail);
+        cr_assert_eq(atomic_load(&queues.sq_tail), tail);
+        cr_assert_not(waits(1), "request %u", tail);
+    }
+    cr_expect_eq(vb_poll_self.turn_at, turn_at, "no yield and no sleep either");
+    cr_expect(waits(200), "it waits again after its last request");
 }
 
 /* Nobody wakes it, so the wait ends long after the time that it asked for. */
