@@ -249,6 +249,18 @@ fault MILLION verbs/layout test_layout_million daemon/core/memory/key.c 'if (!k 
 fault SHARED_MAP verbs/memory test_shared_region daemon/objects/mr.c 'init.space |= mr_file_space(mr->file);' ''
 fault SHARED_LOST verbs/memory test_shared_region daemon/loop/device_setup.c 'sigdelset(&all, SIGBUS);' ''
 
+# --- data that change while they are sent
+fault ICRC_LIVE verbs/memory test_changing_data daemon/net/udp_tx.c '    bth_set_icrc_id(p, ip_id);' '    bth_set_icrc_id(p, ip_id);
+    if (len > 1000)
+        p[len - 100] = p[100]; /* as if the thread had come so far by now */'
+fault ICRC_FIRST verbs/memory test_changing_data daemon/net/udp_tx.c 'icrc_store(p + len - ICRC_LEN, icrc_compute(ctx, (uint16_t)ip_id, p, len - ICRC_LEN));' 'static uint8_t first[8192][1200]; /* the packets as they were sent first, by their PSNs */
+    uint8_t *k = first[(p[10] << 8 | p[11]) % 8192];
+    if (len < 1000 || len > sizeof(first[0]))
+        k = p;
+    else if (memcmp(k, p, BTH_LEN) != 0)
+        memcpy(k, p, len);
+    icrc_store(p + len - ICRC_LEN, icrc_compute(ctx, (uint16_t)ip_id, k, len - ICRC_LEN));'
+
 # --- small messages
 fault SMALL_COPY verbs/datapath test_small_data src/verbs/datapath/small_data.h 'if (num == 0 ||' 'if (true ||'
 fault SMALL_FENCE verbs/datapath test_small_data src/verbs/datapath/small_data.h 'w->flags & PM_SEND_FENCE' 'false'
