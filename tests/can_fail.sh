@@ -248,6 +248,8 @@ fault MILLION verbs/layout test_layout_million daemon/core/memory/key.c 'if (!k 
 # --- shared regions
 fault SHARED_MAP verbs/memory test_shared_region daemon/objects/mr.c 'init.space |= mr_file_space(mr->file);' ''
 fault SHARED_LOST verbs/memory test_shared_region daemon/loop/device_setup.c 'sigdelset(&all, SIGBUS);' ''
+fault SHARED_SAID verbs/memory test_shared_region daemon/status/object_status.c 'mr_file_in_use(mr->file)' 'true'
+fault SHARED_SAID_NOT verbs/memory test_shared_region daemon/status/object_status.c 'json_boolean(v->mapped)' 'json_false()'
 
 # --- data that change while they are sent
 fault ICRC_LIVE verbs/memory test_changing_data daemon/net/udp_tx.c '    bth_set_icrc_id(p, ip_id);' '    bth_set_icrc_id(p, ip_id);

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
+#include "tests/verbs/daemon_status.h"
 #include "tests/verbs/ends.h"
 
 #define PAGE 4096u
@@ -14,6 +14,7 @@
 
 static struct vt_end a, b;
 static char *area; /* of b */
+static size_t area_size;
 
 /* Maps the file, which is as long as the region, and writes 'o' to all bytes. */
 static void map_file(int fd)
@@ -21,6 +22,7 @@ static void map_file(int fd)
     need(fd >= 0 && ftruncate(fd, LENGTH) == 0);
     area = mmap(area, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED | (area ? MAP_FIXED : 0), fd, 0);
     need(area != MAP_FAILED);
+    area_size = LENGTH;
     memset(area, 'o', LENGTH);
 }
 
@@ -48,7 +50,7 @@ static struct ibv_mr *reg(void)
 static char pages_after_remap(void)
 {
     struct ibv_mr *mr = reg();
-    need(mmap(area, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == area);
+    need(mmap(area, area_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == area);
     memset(area, 'n', LENGTH);
     char c = byte_read(mr, 0, LENGTH);
     need(ibv_dereg_mr(mr) == 0);
@@ -59,17 +61,6 @@ static int shm_file(char name[64])
 {
     snprintf(name, 64, "/dev/shm/pumice-test-%d", (int)getpid());
     return open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-}
-
-static bool kernel_tells_mappings(void)
-{
-    struct utsname u;
-    int major = 0, minor = 0;
-    need(uname(&u) == 0 && sscanf(u.release, "%d.%d", &major, &minor) == 2);
-    if (major > 6 || (major == 6 && minor >= 11))
-        return true;
-    printf("# Linux %s does not tell the file of a mapping, so the daemon maps none\n", u.release);
-    return false;
 }
 
 static void which_files(void)
@@ -98,6 +89,54 @@ static void which_files(void)
     need(mmap(area, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == area);
     ok(pages_after_remap() == 'n', "a private mapping of a file: not mapped");
     close(fd);
+}
+
+/* Checks the report of `pumice status` about a region. A chosen device has no daemons of the test. */
+static void is_reported(const struct ibv_mr *mr, bool mapped, const char *what)
+{
+    const char *socket = getenv(b.ctx == vt_ctx ? "PUMICE_SOCKET" : "VT_PEER_SOCKET");
+    if (!vt_chosen())
+        ok(vt_is_mapped(socket, mr) == mapped, what);
+}
+
+static void reports(void)
+{
+    int fd = memfd_create("region", MFD_CLOEXEC);
+    map_file(fd);
+    struct ibv_mr *mr = reg();
+    is_reported(mr, true, "the status says that a memfd is mapped");
+    is_reported(b.mr, false, "and that private memory is not");
+    need(ftruncate(fd, 0) == 0);
+    need(byte_read(mr, 0, 1) == 0);
+    is_reported(mr, false, "and that a file without pages is not mapped any more");
+    need(ibv_dereg_mr(mr) == 0);
+    close(fd);
+}
+
+/* One page, because a machine has few of them. */
+static void huge_pages(void)
+{
+    char *usual = area;
+    struct stat st;
+    int fd = memfd_create("region", MFD_CLOEXEC | MFD_HUGETLB);
+    area = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &st) == 0 && ftruncate(fd, st.st_blksize) == 0)
+        area = mmap(NULL, area_size = (size_t)st.st_blksize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (area == MAP_FAILED) {
+        printf("# skipped: a memfd of huge pages: no page is free (%s); see /proc/sys/vm/nr_hugepages\n",
+               strerror(errno));
+    } else {
+        memset(area, 'o', LENGTH);
+        struct ibv_mr *mr = reg();
+        is_reported(mr, true, "the status says that a memfd of huge pages is mapped");
+        need(ibv_dereg_mr(mr) == 0);
+        ok(pages_after_remap() == 'o', "a memfd of huge pages");
+        need(munmap(area, area_size) == 0);
+    }
+    if (fd >= 0)
+        close(fd);
+    area = usual;
+    area_size = LENGTH;
 }
 
 /* Has another process a lock in its way? */
@@ -169,8 +208,11 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     vt_end_open(&b, cb);
     need((a.qp = vt_end_qp(&a, IBV_QPT_RC, NULL, 0)) && (b.qp = vt_end_qp(&b, IBV_QPT_RC, NULL, 0)));
     vt_link(a.qp, &a.gid, b.qp, &b.gid);
-    if (vt_own("which files the daemon maps") && kernel_tells_mappings())
+    if (vt_own("which files the daemon maps") && vt_kernel_tells_mappings()) {
         which_files();
+        reports();
+        huge_pages();
+    }
     locks();
     if (vt_own("files that become shorter"))
         data();
