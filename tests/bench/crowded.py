@@ -79,7 +79,7 @@ class Quota:
             f.write(text)
 
     def close(self):
-        """This process leaves the group. What it has started must have ended."""
+        """This process leaves the group. All that it has started must have ended."""
         try:
             with open(os.path.join(os.path.dirname(self.path), "cgroup.procs"), "w", encoding="ascii") as f:
                 f.write(str(os.getpid()))
@@ -89,7 +89,7 @@ class Quota:
 
 
 class Load:
-    """The state of the machine during the measures of one row. What is started meanwhile inherits the quota and the processor."""
+    """The state of the machine during the measures of one row. All that is started meanwhile inherits the quota and the processor."""
 
     def __init__(self, name):
         count, part, one = LOADS[name]
