@@ -86,7 +86,7 @@ static void post(struct end *e, const struct end *peer, uint64_t number)
     need(ibv_post_send(e->qp, &wr, &bad) == 0, "post");
 }
 
-/* What the last TIMES_MAX batches took, in microseconds. A float is exact enough. */
+/* The durations of the last TIMES_MAX batches, in microseconds. A float is exact enough. */
 static float times[TIMES_MAX];
 
 static int compare(const void *a, const void *b)

@@ -67,7 +67,7 @@ static void allreduce(int size, int rounds)
         MPI_Allreduce(out, in, size / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* What each MPI_Allreduce of the last run took, in microseconds, sorted. */
+/* The duration of each MPI_Allreduce of the last run, in microseconds. main sorts them. */
 static double *times;
 
 static int compare(const void *a, const void *b)
