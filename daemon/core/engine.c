@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/core/ack_order.h"
+#include "daemon/core/complete.h"
 #include "daemon/core/control/exit_check.h"
 #include "daemon/core/control/qp_timer.h"
 #include "daemon/core/path/dcqcn.h"
@@ -14,18 +15,12 @@
 #include "daemon/core/qp/qp_traffic.h"
 #include "daemon/core/qp/resource.h"
 #include "daemon/core/qp/tm_entry.h"
-#include "daemon/core/requester/ack.h"
 #include "daemon/core/requester/failure.h"
-#include "daemon/core/requester/rendezvous.h"
-#include "daemon/core/requester/retire.h"
 #include "daemon/core/requester/retry.h"
 #include "daemon/core/requester/send.h"
-#include "daemon/core/responder/receive.h"
 #include "daemon/core/responder/reply.h"
 #include "daemon/core/responder/uc.h"
-#include "daemon/core/responder/ud.h"
 #include "daemon/core/urgent.h"
-#include "wire/pumice/sack.h"
 #include "wire/syndrome.h"
 
 void engine_config_defaults(struct engine_config *cfg)
@@ -158,8 +153,7 @@ const struct engine_counters *engine_counters(const struct engine *e)
     return &e->counters;
 }
 
-/* Costs for the scheduler, in bytes: a packet takes as long as a copy of so many bytes. A turn takes time, too. */
-#define PACKET_COST 2048u
+/* Cost of a turn for the scheduler, in bytes: as PACKET_COST. */
 #define TURN_COST 512u
 
 /* --- QPs by number ---------------------------------------------------------------------------- */
@@ -170,23 +164,6 @@ struct qp *qp_find(struct engine *e, uint32_t qpn)
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
-
-/* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True:
- * something is left. */
-static bool complete(struct qp *qp, uint64_t now)
-{
-    bool left = req_retire(qp, now);
-    if (left)
-        return true;
-    if (qp->tm && qp->attr.state != QPS_ERR && !rndv_start(qp, now))
-        return true;
-    if (req_is_flushing(qp->req))
-        left = req_flush(qp, now);
-    if (qp->attr.state != QPS_ERR)
-        return left;
-    left |= qp->tm && tm_flush(qp, now);
-    return resp_flush(qp, now) || left;
-}
 
 /* One turn of one QP. NAKs and responses come before data. A turn has at most one burst of each. So a peer that READs
  * without end does not keep this QP's own requests back. */
@@ -209,7 +186,7 @@ static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
             r = TX_FULL;
         }
     }
-    if (complete(qp, now) && r == TX_DONE)
+    if (qp_complete(qp, now) && r == TX_DONE)
         r = TX_MORE; /* completions wait for room */
     qp_set_timer(qp);
     return r;
@@ -255,13 +232,7 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
     return b->n - start;
 }
 
-/* --- packets in ------------------------------------------------------------------------------- */
-
-/* May the QP take packets? In SQE and SQD the responder goes on. */
-static bool may_receive(const struct qp *qp)
-{
-    return qp->attr.state >= QPS_RTR && qp->attr.state != QPS_ERR;
-}
+/* --- settings and memory ---------------------------------------------------------------------- */
 
 void engine_set_gid(struct engine *e, uint8_t index, const uint8_t gid[16])
 {
@@ -275,209 +246,10 @@ void engine_set_timing(struct engine *e, uint64_t ack_delay_ns, uint64_t min_tim
     e->cfg.min_timeout_ns = min_timeout_ns;
 }
 
-static bool is_own_address(const struct engine *e, const uint8_t gid[16])
-{
-    for (unsigned i = 0; i < e->cfg.num_gids; i++)
-        if (memcmp(e->cfg.gids[i], gid, 16) == 0)
-            return true;
-    return false;
-}
-
-static bool is_cnp(uint8_t opcode)
-{
-    return (opcode & OP_SERVICE_MASK) == OP_SERVICE_CNP;
-}
-
-/* Is the opcode one of the QP's service, and for the half that the QP has? */
-static bool has_opcode(const struct qp *qp, uint8_t opcode)
-{
-    bool response = op_table[opcode].properties & OP_IS_RESPONSE;
-    if (is_cnp(opcode))
-        return qp->type != QPT_UD;
-    return (opcode & OP_SERVICE_MASK) == qp->service && qp->type != (response ? QPT_XRC_RECV : QPT_XRC_SEND);
-}
-
-/* May packets of this QP of the device go to the QP? All QPs of a device have one address, so it does not tell. */
-static bool is_peer(const struct qp *qp, uint32_t src_qpn)
-{
-    return qp->type == QPT_UD || src_qpn == qp->attr.dest_qpn;
-}
-
-/* May the QP take the packet at all (IBA 9.6.1)? */
-static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
-{
-    enum drop_cause cause;
-    qp_wake(qp);
-    COUNT(qp, rcvd_pkts);
-    if (!has_opcode(qp, p->opcode)) {
-        COUNT(qp, rx_bad_opcode);
-        cause = DROP_OPCODE;
-    } else if (!may_receive(qp)) {
-        if (resp_rx_closed(qp, p, meta)) {
-            qp->e->counters.rx_time_wait++;
-            return false;
-        }
-        COUNT(qp, rx_bad_state);
-        cause = DROP_STATE;
-    } else if (!pkey_matches(p->pkey)) {
-        COUNT(qp, rx_bad_pkey);
-        cause = DROP_PKEY;
-    } else if (qp->type != QPT_UD && memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0) {
-        COUNT(qp, rx_bad_source);
-        cause = DROP_SOURCE;
-    } else if (qp->type != QPT_UD && memcmp(meta->dst_gid, qp->e->cfg.gids[qp->attr.av.sgid_index], 16) != 0) {
-        COUNT(qp, rx_bad_destination);
-        cause = DROP_DESTINATION;
-    } else if (meta->src_qpn && !is_peer(qp, meta->src_qpn)) {
-        COUNT(qp, rx_bad_source_qp);
-        cause = DROP_SOURCE_QP;
-    } else {
-        return true;
-    }
-    report_drop(qp->e, cause, p, meta);
-    return false;
-}
-
-/* The packet is for no QP here. */
-static void drop_unknown(struct engine *e, const struct pkt *p, const struct rx_meta *meta)
-{
-    e->counters.rx_unknown_qp++;
-    report_drop(e, DROP_UNKNOWN_QP, p, meta);
-}
-
-/* Packets for QP 1. */
-static void to_gsi(struct engine *e, const struct pkt *p, const struct rx_meta *meta)
-{
-    enum drop_cause cause;
-    if (gsi_rx(&e->gsi, p, meta, &cause))
-        return;
-    e->counters.rx_unknown_qp += cause == DROP_UNKNOWN_QP;
-    e->counters.rx_bad_pkey += cause == DROP_PKEY;
-    e->counters.rx_bad_qkey += cause == DROP_QKEY;
-    report_drop(e, cause, p, meta);
-}
-
-/* Each member gets its own copy and makes its own checks (IBA 10.5.2.1). The sender gets no copy. */
-static void to_group(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
-{
-    struct mcast_member *m = mcast_next(&e->mcast, meta->dst_gid, NULL);
-    bool own = is_own_address(e, meta->src_gid);
-    if (!m || (p->opcode & OP_SERVICE_MASK) != OP_SERVICE_UD) {
-        drop_unknown(e, p, meta);
-        return;
-    }
-    for (; m; m = mcast_next(&e->mcast, meta->dst_gid, m)) {
-        if ((own && m->qp->qpn == p->deth.src_qpn) || !admissible(m->qp, p, meta))
-            continue;
-        ud_rx(m->qp, p, meta, now);
-        complete(m->qp, now);
-        EXIT_CHECK_QP(m->qp);
-    }
-}
-
-static void marked(struct qp *qp, uint64_t now)
-{
-    COUNT(qp, np_ecn_marked_roce_packets);
-    if (!dcqcn_marked(qp->dcqcn, &qp->e->cfg, now))
-        return;
-    urgent_add(qp);
-    qp_schedule(qp);
-}
-
-/* The CNP for a QP's last packets comes this long after them at most, maybe after their ACK. It is more than a round
- * trip in a network that marks packets. */
-#define CNP_LATE_NS 10000000u
-
-/* May packets of the QP have met congestion? A CNP has no PSN, so anybody who can forge the peer's address can send
- * one. It must not slow a QP that has nothing under way. */
-static bool awaits_cnp(const struct qp *qp, uint64_t now)
-{
-    const struct requester *r = qp->req;
-    uint64_t last = r->progress_at > qp->resp->data_at ? r->progress_at : qp->resp->data_at;
-    return r->una_psn != r->sent_psn || (last && now - last <= CNP_LATE_NS);
-}
-
-static void cnp_received(struct qp *qp, uint64_t now)
-{
-    if (!awaits_cnp(qp, now)) {
-        COUNT(qp, rx_idle_cnp);
-        return;
-    }
-    COUNT(qp, rp_cnp_handled);
-    dcqcn_cnp(qp->dcqcn, &qp->e->cfg, qp->peer ? qp->peer->congestion.rtt_min : 0, now);
-}
-
-void engine_withhold_recv(struct engine *e, bool on)
-{
-    e->recv_withheld = on;
-}
-
-/* Packets for PROBE_QPN that are no probes. */
-static void to_requester(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
-{
-    struct sack s;
-    struct qp *qp = e->cfg.selective && datagram_flow_is_own(p) && sack_decode(p->payload, p->payload_len, &s)
-                        ? qp_find(e, s.requester)
-                        : NULL;
-    if (!qp || !qp->awake || !req_rx_sack(qp, &s, meta, now)) {
-        drop_unknown(e, p, meta);
-        return;
-    }
-    complete(qp, now);
-    qp_set_timer(qp);
-    EXIT_CHECK_QP(qp);
-}
-
-void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
-{
-    if (p->dest_qpn == QPN_MULTICAST) {
-        to_group(e, p, meta, now);
-        return;
-    }
-    if (p->dest_qpn == PROBE_QPN) {
-        if (!datagram_flow_rx(&e->flows, p, meta, now))
-            to_requester(e, p, meta, now);
-        return;
-    }
-    if (p->dest_qpn == MAD_QPN) {
-        to_gsi(e, p, meta);
-        return;
-    }
-    struct qp *qp = qp_find(e, p->dest_qpn);
-    if (!qp) {
-        if (time_wait_rx(&e->time_wait, p, meta))
-            e->counters.rx_time_wait++;
-        else
-            drop_unknown(e, p, meta);
-        return;
-    }
-    if (!admissible(qp, p, meta))
-        return;
-    sched_charge_received(&qp->sched, p->payload_len + PACKET_COST);
-    e->rx_like_pumice = meta->like_pumice;
-    if (meta->ce && qp->type != QPT_UD && !is_cnp(p->opcode))
-        marked(qp, now);
-    if (is_cnp(p->opcode))
-        cnp_received(qp, now);
-    else if (qp->type == QPT_UD)
-        ud_rx(qp, p, meta, now);
-    else if (qp->type == QPT_UC)
-        uc_rx(qp, p, now);
-    else if (op_table[p->opcode].properties & OP_IS_RESPONSE)
-        req_rx(qp, p, now);
-    else
-        resp_rx(qp, p, now);
-    if (qp->resp->ack_due)
-        urgent_add(qp);
-    complete(qp, now);
-    qp_set_timer(qp);
-    EXIT_CHECK_QP(qp);
-}
-
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
 {
     struct qp *qp = qp_find(e, qpn);
-    if (!qp || !qp->awake || !may_receive(qp))
+    if (!qp || !qp->awake || !qp_may_receive(qp))
         return;
     COUNT(qp, mem_faults);
     bool reported = false;

@@ -43,6 +43,7 @@
 #include "daemon/core/requester/post.h"
 #include "daemon/core/responder/recv_queue.h"
 #include "daemon/core/responder/srq.h"
+#include "daemon/core/rx.h"
 #include "wire/pkt.h"
 
 struct engine; /* opaque */
@@ -76,21 +77,6 @@ void engine_set_gid(struct engine *e, uint8_t index, const uint8_t gid[16]);
 void engine_set_timing(struct engine *e, uint64_t ack_delay_ns, uint64_t min_timeout_ns);
 
 /* --- packets ---------------------------------------------------------------------------------- */
-
-/* Takes in a packet. The caller has checked its ICRC. The payload must stay valid until deferred writes were carried
- * out.
- *
- * Multicast: a packet for QP 0xffffff to a group goes to each UD QP in it, except the one that sent it. The engine
- * can't send to itself. So the owner gives each packet to a group (gid_is_multicast(tx_pkt.av->dgid)) to the socket,
- * and also back to its own engine. There it is a packet from the device's own address. The owner need not know whether
- * a QP here has joined. The kernel's multicast loop brings such packets back to a socket that has joined. (Other
- * devices on the same machine need this loop.) The owner must not take in its own packets a second time. So it drops
- * packets to a group that come from the network with the device's own address as their source. The owner joins the
- * group on its socket while a QP is in it. */
-void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
-/* While it is on, packets that need a receive request find none if owner_ops.withholds says so. So a reliable QP answers
- * with RNR NAK. This is for tests of programs. */
-void engine_withhold_recv(struct engine *e, bool on);
 
 /* Appends packets that are due. The QPs take turns as base/scheduler.h says, until nothing is due or the batch has no room. Returns how many
  * packets were added; 0: nothing is due, or nothing can be sent until completions have been taken. */

@@ -129,9 +129,9 @@ fault CREDIT_NONE requester/credits.c 'c->state = CREDITS_UNLIMITED;
 fault DEREGISTER memory/key.c 'k->kind = KEY_NONE;' ''
 fault ROOM qp/event_queue.c 'return e->done_mask + 1 - (e->done_tail - e->done_head);' 'return e != NULL;'
 fault PSN_WRAP base/psn.h '? (int32_t)d - 0x1000000 : (int32_t)d' '? (int32_t)d : (int32_t)d'
-fault STRANGER engine.c 'memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0' 'false'
-fault STRANGER_TO engine.c 'memcmp(meta->dst_gid, qp->e->cfg.gids[qp->attr.av.sgid_index], 16) != 0' 'false'
-fault TIME_WAIT engine.c 'if (time_wait_rx(&e->time_wait, p, meta))' 'if (time_wait_rx(&(struct time_wait_ring){0}, p, meta))'
+fault STRANGER rx.c 'memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0' 'false'
+fault STRANGER_TO rx.c 'memcmp(meta->dst_gid, qp->e->cfg.gids[qp->attr.av.sgid_index], 16) != 0' 'false'
+fault TIME_WAIT rx.c 'if (time_wait_rx(&e->time_wait, p, meta))' 'if (time_wait_rx(&(struct time_wait_ring){0}, p, meta))'
 fault FENCE requester/send.c '&& w->wr.flags & SEND_FENCE && r->rd_count' '&& false'
 fault DRAIN requester/send.c 'return qp->attr.state == QPS_SQD && ' 'return false && ' case
 fault INFLIGHT requester/ack.c 'qp_release(qp, released);' 'qp_release(qp, released / 16);'
@@ -242,10 +242,10 @@ fault UC_SRQ_CQ responder/srq.c 'c->srq_owner = srq->owner;' 'c->srq_owner = qp_
 fault UD_QKEY responder/ud.c 'p->deth.qkey != qp->attr.qkey' 'false'
 fault UD_GRH responder/ud.c 'memcpy(g.dst, meta->dst_gid, sizeof(g.dst));' 'memcpy(g.dst, meta->src_gid, sizeof(g.dst));'
 fault SQE_FLUSH requester/retire.c 'r->unsent_psn = r->next_psn;' 'qp->attr.state = qp->attr.state == QPS_SQE ? QPS_RTS : qp->attr.state;'
-fault MCAST_SELF engine.c '(own && m->qp->qpn == p->deth.src_qpn) || ' ''
+fault MCAST_SELF rx.c '(own && m->qp->qpn == p->deth.src_qpn) || ' ''
 fault FLOW_WINDOW path/peer_window.h 'return p->inflight < window_bytes ? window_bytes - p->inflight : 0;' 'return p ? window_bytes : 0;'
 fault FLOW_ANSWER path/datagram_flow.c 'uint64_t mark = f->probe[i].mark;' 'uint64_t mark = f->charged;'
-fault CNP_IDLE engine.c 'if (!awaits_cnp(qp, now)) {' 'if (false) {' case
+fault CNP_IDLE rx.c 'if (!awaits_cnp(qp, now)) {' 'if (false) {' case
 fault CNP_RATE path/dcqcn.c 'if (c->rate < lowest(cfg))' 'c->rate = c->target; if (c->rate < lowest(cfg))' case
 fault CNP_STEP path/dcqcn.c 'c->rose && now - c->cut_at < c->step_ns' 'false' net 'incast with ECN, 2'
 fault CNP_BURST path/dcqcn.h '#define DCQCN_BURST_MOST 8192u' '#define DCQCN_BURST_MOST 65536u' net '10 Gbit/s, 2'

@@ -16,6 +16,9 @@
 
 #include "daemon/core/base/list.h"
 
+/* Cost of a packet beside its payload, in bytes: it takes as long as a copy of so many. */
+#define PACKET_COST 2048u
+
 struct scheduler;
 struct sched_share {
     struct scheduler *scheduler;

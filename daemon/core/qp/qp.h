@@ -56,6 +56,12 @@ static inline bool qp_is_reliable(const struct qp *qp)
     return qp->service == OP_SERVICE_RC || qp->service == OP_SERVICE_XRC;
 }
 
+/* May the QP take packets? In SQE and SQD the responder goes on. */
+static inline bool qp_may_receive(const struct qp *qp)
+{
+    return qp->attr.state >= QPS_RTR && qp->attr.state != QPS_ERR;
+}
+
 /* Are receive requests posted to the QP itself? */
 static inline bool qp_has_rq(const struct qp *qp)
 {
