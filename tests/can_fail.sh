@@ -234,7 +234,7 @@ fault FIN_EARLY verbs/tag_matching test_tm_fins daemon/core/requester/rendezvous
 # --- XRC and windows
 fault XRC_BIND verbs/datapath test_xrc_windows daemon/core/memory/key.c 'return k->kind == KEY_WINDOW_2 && k->mw.qpn != qpn ? NULL : k;' 'return k;'
 fault XRC_NUMBER verbs/wire test_xrc_wire daemon/core/responder/xrc.c 'if (r->message && p->srqn != r->srqn)' 'if (false)'
-fault XRC_DESTROYED verbs/wire test_xrc_wire daemon/core/responder/xrc.c 'if (!srq || srq->xrcd != qp->xrcd) {' 'if (!srq) return V_DROP; if (srq->xrcd != qp->xrcd) {'
+fault XRC_DESTROYED verbs/wire test_xrc_wire daemon/core/responder/xrc.c 'if (!srq || srq->xrcd != qp->xrcd)' 'if (!srq) return V_DROP; if (srq->xrcd != qp->xrcd)'
 fault XRC_MAKER verbs/life test_xrc_maker daemon/objects/qp/xrc_target.c 'if (--x->opens == 0)' 'if (--x->opens == 77)'
 
 # --- layouts
@@ -307,6 +307,16 @@ fault SACK_WAKE unit/core/requester test_selective daemon/core/requester/retry.c
 fault SACK_PROBE unit/core/requester test_selective daemon/core/requester/selective.c 'min32((uint32_t)twice, b->repeated)' 'min32((uint32_t)twice, 0)'
 fault REORDERING unit/core/path test_reordering daemon/core/path/reordering.c 'else if (++r->in_vain == IN_VAIN_MOST)' 'else if (false)'
 fault HELD_WHERE unit/daemon/loop test_traffic daemon/loop/device_setup.c 'c->reorder_mem = d->reorder_mem;' ''
+fault RUN_WHOLE unit/core test_rx_run daemon/core/rx.c 'if (!qp || !take_run(qp, r, meta, now)) {' 'if (!qp || true || !take_run(qp, r, meta, now)) {'
+fault RUN_MTU unit/core test_rx_run daemon/core/responder/execute.c 'r->mtu == qp->mtu && ' ''
+fault RUN_LATE unit/core test_rx_run daemon/core/requester/burst.c '(ask_ack || run->n < want)' 'ask_ack'
+fault RUN_ANSWER unit/core test_rx_run daemon/core/requester/ack.c 'r->una_psn != run->first.psn || ' ''
+fault RUN_COST unit/core test_rx_run daemon/core/rx.c 'r->n * PACKET_COST' 'PACKET_COST'
+fault RUN_SOURCE unit/core test_rx_run daemon/core/rx.c 'refusal(qp, &r->first, meta) != DROP_CAUSES' 'false'
+fault RUN_ADDRESS unit/core test_rx_run daemon/core/qp/qp.h 'memcmp(av->dgid, qp->e->cfg.gids[av->sgid_index], sizeof(av->dgid)) == 0' 'true'
+fault LOOKS_CAPTURE unit/daemon/loop test_traffic daemon/loop/tx.c 'return !capture_on(d) && ' 'return '
+fault LOOKS_FAULT unit/daemon/loop test_traffic daemon/loop/tx.c '&& !delays_packets(d)' ''
+fault LOOKS_UNKIND unit/daemon/loop test_traffic daemon/loop/tx.c '&& !d->unkind.kinds' ''
 fault SACK_NEWEST unit/pcap test_note pcap/sack_text.c 'last_before(s->newest)' 'last_before(s->end)'
 fault NET_RECORDED e2e/cli replay daemon/loop/tx.c 'record(d, made, v->ce, lost);' 'record(d, made, v->ce, false);'
 fault NET_REPLAYED e2e/cli replay daemon/server/device_set.c 'if (d->netem && d->decisions.replays)' 'if (false)'

@@ -252,3 +252,38 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
     to_half(qp, p, meta, now);
     taken(qp, now);
 }
+
+/* --- runs --------------------------------------------------------------------------------------- */
+
+static void one_by_one(struct engine *e, const struct pkt_run *r, const struct rx_meta *meta, uint64_t now)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct pkt p;
+        pkt_run_packet(r, i, &p);
+        engine_rx(e, &p, meta, now);
+    }
+}
+
+/* Takes in the run as a whole. False: it is to be taken in packet by packet. */
+static bool take_run(struct qp *qp, const struct pkt_run *r, const struct rx_meta *meta, uint64_t now)
+{
+    if (!qp_is_reliable(qp) || meta->ce || refusal(qp, &r->first, meta) != DROP_CAUSES)
+        return false;
+    qp_wake(qp);
+    qp->e->rx_like_pumice = meta->like_pumice;
+    if (op_table[r->first.opcode].properties & OP_IS_RESPONSE)
+        return req_rx_run(qp, r, now);
+    return resp_rx_run(qp, r, now);
+}
+
+void engine_rx_run(struct engine *e, const struct pkt_run *r, const struct rx_meta *meta, uint64_t now)
+{
+    struct qp *qp = qp_table_find(&e->qps, r->first.dest_qpn);
+    if (!qp || !take_run(qp, r, meta, now)) {
+        one_by_one(e, r, meta, now);
+        return;
+    }
+    COUNT_N(qp, rcvd_pkts, r->n);
+    sched_charge_received(&qp->sched, r->payload_len + r->n * PACKET_COST);
+    taken(qp, now);
+}

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/core/base/pkt_run.h"
 #include "daemon/core/base/rx_meta.h"
 #include "wire/pkt.h"
 
@@ -26,5 +27,9 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
 /* While it is on, packets that need a receive request find none if owner_ops.withholds says so. So a reliable QP answers
  * with RNR NAK. This is for tests of programs. */
 void engine_withhold_recv(struct engine *e, bool on);
+/* As engine_rx for each packet of the run, with the same results. The payload of the run must stay valid as that of a
+ * packet. A QP checks the packets together and writes their payload at once if nothing stands against it: all packets
+ * come in their order, and fit. Otherwise it takes them one by one. */
+void engine_rx_run(struct engine *e, const struct pkt_run *r, const struct rx_meta *meta, uint64_t now);
 
 #endif

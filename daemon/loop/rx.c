@@ -228,10 +228,12 @@ void device_rx_loopback(struct device *d, const struct tx_pkt *t, bool ce, const
                            .src_qpn = t->src_qpn};
     struct pkt pkt;
 
-    d->io.loopback_packets++;
+    d->io.loopback_packets += t->run ? t->run->n : 1;
     memcpy(meta.src_gid, d->gids.entry[av->sgid_index].gid, sizeof(meta.src_gid));
     memcpy(meta.dst_gid, av->dgid, sizeof(meta.dst_gid));
-    if (pkt_decode(p, t->len, &pkt) == PKT_OK)
+    if (t->run)
+        engine_rx_run(d->engine, t->run, &meta, now);
+    else if (pkt_decode(p, t->len, &pkt) == PKT_OK)
         give_to_engine(d, &pkt, &meta, now);
     else
         d->io.rx_malformed++;

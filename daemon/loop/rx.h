@@ -13,7 +13,7 @@ unsigned device_rx(struct device *d, uint64_t now);
 /* Receives from the sockets of the multicast groups that had data within MCAST_GROUP_HOT_NS. Returns the number of
  * packets. */
 unsigned device_rx_groups(struct device *d, uint64_t now);
-/* Passes a packet that never left the device to the engine. t: the packet as the engine made it; p: its bytes, which
+/* Passes a packet or run that never left the device to the engine. t: the packet as the engine made it; p: its bytes, which
  * must stay valid until the deferred writes are done. ce: the packet is marked with CE. */
 void device_rx_loopback(struct device *d, const struct tx_pkt *t, bool ce, const uint8_t *p, uint64_t now);
 

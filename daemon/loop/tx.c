@@ -55,13 +55,19 @@ static void drop_refused(struct device *d, const struct tx_batch *b, const struc
     error_log_bad_peer(d, p, b->buf + p->off);
 }
 
+/* The entries of the batch that the packet or run takes. */
+static unsigned entries(const struct tx_pkt *p)
+{
+    return p->run ? p->run->n : 1;
+}
+
 /* The index of the first packet from `first` on that is refused; b->n: none is. */
 static unsigned next_refused(struct device *d, const struct tx_batch *b, unsigned first)
 {
     if (!d->connections)
         return b->n;
     while (first < b->n && (device_keeps_inside(d, b->pkt[first].av->dgid) || !is_refused(d, b, &b->pkt[first])))
-        first++;
+        first += entries(&b->pkt[first]);
     return first;
 }
 
@@ -106,7 +112,8 @@ static void sort_plain(struct device *d, const struct tx_batch *b, unsigned from
             continue;
         }
         if (device_keeps_inside(d, b->pkt[i].av->dgid)) {
-            keep_inside(s, i++, false, 0);
+            keep_inside(s, i, false, 0);
+            i += entries(&b->pkt[i]);
             continue;
         }
         unsigned n = tx_run_length(b, i, refused);
@@ -128,6 +135,12 @@ static void sort_plain(struct device *d, const struct tx_batch *b, unsigned from
 static bool delays_packets(const struct device *d)
 {
     return fault_on(&d->fault) || decisions_on(&d->decisions) || unkind_is(&d->unkind, UNKIND_ACKS) || d->netem;
+}
+
+/* Does nothing want to see the packets that stay within the device? Then the engine does not make them (pkt_run.h). */
+static bool nobody_looks(const struct device *d)
+{
+    return !capture_on(d) && !delays_packets(d) && !d->unkind.kinds && !d->settings->loopback_wire;
 }
 
 /* An unkind NIC may acknowledge late. NAKs are not late. */
@@ -445,8 +458,9 @@ unsigned device_tx(struct device *d, uint64_t now)
 
     if (udp_flush(&d->udp) != 0)
         return 0; /* udp still needs the batch's buffer */
-    b->n = b->acks = 0;
+    b->n = b->acks = b->runs = 0;
     b->used = 0;
+    b->hand_over = nobody_looks(d);
     s.n = 0;
     b->last.len = 0; /* the engine's packets join the delayed ones only in tx_run_length */
     if (delay_queue_deadline(&d->delay_queue) <= now)

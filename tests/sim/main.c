@@ -15,7 +15,7 @@
 
 struct options {
     uint64_t seed, count, mask;
-    bool has_seed, has_mask, has_count, verbose, keep, selective;
+    bool has_seed, has_mask, has_count, verbose, keep, selective, hand_over;
     const char *name; /* --case */
     const char *out; /* directory for captures */
     uint64_t max_failures;
@@ -24,7 +24,7 @@ struct options {
 struct job {
     const struct sim_case *script; /* NULL: drawn from the seed */
     uint64_t seed, mask;
-    bool has_mask, selective;
+    bool has_mask, selective, hand_over;
 };
 static uint64_t passed, failed;
 static struct engine_counters seen; /* of exchanges by seed: shows how much they cover */
@@ -32,24 +32,27 @@ static struct sim sim; /* 200 KB, too large for the stack */
 
 static void usage(FILE *f)
 {
-    fputs("usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
-          "       sim --tm SEED [COUNT [MAX_FAILURES]]   exchanges with tag matching\n"
-          "       sim --cm SEED [COUNT [MAX_FAILURES]]   exchanges with connection management\n"
-          "       sim --slow [CELL]  connections over slow paths with small and large buffers; CELL: one of them, in "
-          "full\n"
-          "       sim --net [NAME]   emulated networks, compared with a computed answer; NAME: one of them\n"
-          "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
-          "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000), then 2000 with tag matching and 2000\n"
-          "with connection management.\n"
-          "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
-          "  --mask M     lose packet n of an exchange if bit n % 64 of M is set, instead of what the seed says\n"
-          "  --case NAME  one scripted case; --list names them\n"
-          "  --selective  with --case: both ends understand selective acknowledgements\n"
-          "  --verbose    print everything that happens\n"
-          "  --keep       leave captures of exchanges that went well, too\n"
-          "  --out DIR    where captures of failed exchanges go (build/sim)\n"
-          "  --max-failures N  stop after so many (10)\n",
-          f);
+    fputs(
+        "usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
+        "       sim --tm SEED [COUNT [MAX_FAILURES]]   exchanges with tag matching\n"
+        "       sim --cm SEED [COUNT [MAX_FAILURES]]   exchanges with connection management\n"
+        "       sim --slow [CELL]  connections over slow paths with small and large buffers; CELL: one of them, in "
+        "full\n"
+        "       sim --net [NAME]   emulated networks, compared with a computed answer; NAME: one of them\n"
+        "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
+        "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000), then 2000 with tag matching and 2000\n"
+        "with connection management.\n"
+        "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
+        "  --mask M     lose packet n of an exchange if bit n % 64 of M is set, instead of what the seed says\n"
+        "  --case NAME  one scripted case; --list names them\n"
+        "  --selective  with --case: both ends understand selective acknowledgements\n"
+        "  --hand-over  with --seed: QPs of one host hand runs of packets to each other. Without it, such an exchange\n"
+        "               runs both ways, and all results must be the same\n"
+        "  --verbose    print everything that happens\n"
+        "  --keep       leave captures of exchanges that went well, too\n"
+        "  --out DIR    where captures of failed exchanges go (build/sim)\n"
+        "  --max-failures N  stop after so many (10)\n",
+        f);
 }
 
 /* --- one exchange ------------------------------------------------------------------------------ */
@@ -67,6 +70,7 @@ static int run(const struct job *j, struct capture *capture)
             sim.sc.net.mask_once = false;
             sim.sc.lossless = sim.sc.lossless && j->mask == 0;
         }
+        sim.sc.hand_over = j->hand_over && sim.sc.direct_loop;
     }
     sim.capture = capture;
     int err = sim_run(&sim);
@@ -79,9 +83,10 @@ static void replay_line(const struct job *j, char *out, size_t cap)
         snprintf(out, cap, "sim --case %s%s --mask %#llx", j->script->name, j->selective ? " --selective" : "",
                  (unsigned long long)j->mask);
     } else if (j->has_mask) {
-        snprintf(out, cap, "sim --seed %llu --mask %#llx", (unsigned long long)j->seed, (unsigned long long)j->mask);
+        snprintf(out, cap, "sim --seed %llu --mask %#llx%s", (unsigned long long)j->seed, (unsigned long long)j->mask,
+                 j->hand_over ? " --hand-over" : "");
     } else {
-        snprintf(out, cap, "sim --seed %llu", (unsigned long long)j->seed);
+        snprintf(out, cap, "sim --seed %llu%s", (unsigned long long)j->seed, j->hand_over ? " --hand-over" : "");
     }
 }
 
@@ -144,6 +149,63 @@ static int run_kept(const struct job *j, const struct options *o)
     return err;
 }
 
+static struct { /* exchanges within hosts that were repeated with runs */
+    uint64_t exchanges, runs, packets, writes, writes_without;
+} handed;
+
+/* Do QPs of one host send each other packets that don't pass the network? */
+static bool has_inside(const struct sim *s)
+{
+    bool any = s->dg.n > 0;
+    for (int i = 0; i < s->sc.nends; i++) {
+        any = any || s->end[i].host == s->end[i].peer->host;
+    }
+    return any && s->sc.direct_loop;
+}
+
+/* Says what is not as it was before. */
+static void tell_difference(const struct totals *before, const struct totals *now)
+{
+    int n = snprintf(sim.failure, sizeof sim.failure, "with runs within a host, something is not as without:");
+    size_t cap = sizeof sim.failure;
+#define X(name, text)                                                                                                  \
+    if (now->counters.name != before->counters.name && (size_t)n < cap)                                                \
+        n += snprintf(sim.failure + n, cap - (size_t)n, " " #name " %llu, not %llu",                                   \
+                      (unsigned long long)now->counters.name, (unsigned long long)before->counters.name);
+    ENGINE_COUNTERS(X)
+#undef X
+}
+
+/* Repeats the exchange that has just gone well, with runs instead of packets within a host. All must be as before: each
+ * completion at the same time, each packet between hosts, each counter. */
+static bool same_with_runs(const struct job *j, const struct options *o)
+{
+    struct job again = *j;
+    struct totals before = sim.totals;
+    uint64_t trace = sim.trace;
+    char replay[256];
+    again.hand_over = true;
+    replay_line(&again, replay, sizeof replay);
+    int err = run(&again, NULL);
+    struct totals *now = &sim.totals;
+    bool same = sim.trace == trace && now->done_at == before.done_at && now->packets == before.packets &&
+                memcmp(&now->counters, &before.counters, sizeof now->counters) == 0;
+    if (err == 0 && !same) {
+        tell_difference(&before, now);
+    }
+    handed.exchanges += now->runs > 0;
+    handed.runs += now->runs;
+    handed.packets += now->handed;
+    handed.writes += now->runs ? now->writes : 0;
+    handed.writes_without += now->runs ? before.writes : 0;
+    if (err == 0 && same) {
+        return true;
+    }
+    printf("FAILED  %s\n    %s\n", replay, sim.failure);
+    explain(&again, o);
+    return false;
+}
+
 static bool run_job(const struct job *j, const struct options *o)
 {
     char replay[256];
@@ -161,7 +223,11 @@ static bool run_job(const struct job *j, const struct options *o)
                 failed++;
             }
         }
-        return true;
+        if (!j->script && !j->hand_over && has_inside(&sim) && !same_with_runs(j, o)) {
+            passed--;
+            failed++;
+        }
+        return failed < o->max_failures;
     }
     printf("FAILED  %s\n    %s\n", replay, sim.failure);
     failed++;
@@ -226,7 +292,7 @@ static int run_cases(const struct options *o)
 static void run_seeds(const struct options *o)
 {
     for (uint64_t i = 0; i < o->count; i++) {
-        struct job j = {.seed = o->seed + i, .mask = o->mask, .has_mask = o->has_mask};
+        struct job j = {.seed = o->seed + i, .mask = o->mask, .has_mask = o->has_mask, .hand_over = o->hand_over};
         if (!run_job(&j, o)) {
             return;
         }
@@ -240,12 +306,21 @@ static void run_seeds(const struct options *o)
         "alone\n",
         (unsigned long long)seen.reordered_requests, (unsigned long long)seen.reorder_no_room,
         (unsigned long long)seen.sacks_rcvd, (unsigned long long)seen.selective_retrans);
+    printf(
+        "within a host: %llu exchanges are the same with %llu runs of %llu packets; %llu writes to memory instead of "
+        "%llu\n",
+        (unsigned long long)handed.exchanges, (unsigned long long)handed.runs, (unsigned long long)handed.packets,
+        (unsigned long long)handed.writes, (unsigned long long)handed.writes_without);
 }
 
 /* Reports a single exchange in full. */
 static void tell(const struct options *o)
 {
-    struct job j = {.seed = o->seed, .mask = o->mask, .has_mask = o->has_mask, .selective = o->selective};
+    struct job j = {.seed = o->seed,
+                    .mask = o->mask,
+                    .has_mask = o->has_mask,
+                    .selective = o->selective,
+                    .hand_over = o->hand_over};
     for (size_t i = 0; o->name && i < sim_case_count; i++) {
         if (strcmp(o->name, sim_cases[i].name) == 0) {
             j.script = &sim_cases[i];
@@ -347,6 +422,8 @@ static int parse(int argc, char **argv, struct options *o)
             i++;
         } else if (strcmp(a, "--selective") == 0) {
             o->selective = true;
+        } else if (strcmp(a, "--hand-over") == 0) {
+            o->hand_over = true;
         } else if (strcmp(a, "--keep") == 0) {
             o->keep = true;
         } else if (strcmp(a, "--verbose") == 0) {

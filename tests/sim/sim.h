@@ -379,6 +379,7 @@ struct scenario {
     /* Per mille of packets that a third host also sends with the peer's address and a PSN that it guessed. */
     uint32_t forged;
     bool direct_loop; /* packets within a host don't pass the network */
+    bool hand_over; /* … and those of one message are a run (pkt_run.h) */
     bool kill_peer; /* the user moves a QP to ERR soon after its peer has failed */
 };
 
@@ -387,6 +388,8 @@ struct totals {
     uint64_t done_at; /* time when the last request completed, ns */
     uint32_t packets;
     struct engine_counters counters; /* of all engines */
+    uint32_t runs, handed; /* runs within hosts, and their packets */
+    uint32_t writes; /* to the memory of users */
 };
 
 struct sim {
@@ -455,8 +458,9 @@ void pools_build(struct sim *s, int index);
 void pools_free(struct sim *s);
 void pools_post(struct host *h); /* posts the receives that are due */
 void pool_fill(struct pool *p); /* hands receives to the engine, as many as fit */
-/* calls engine_rx and checks what it takes */
-void pool_rx(struct host *h, const struct pkt *k, const struct rx_meta *meta);
+/* calls engine_rx, or engine_rx_run if run is not NULL, and checks what it takes. k: the packet, or the first one of the run */
+void pool_rx(struct host *h, const struct pkt *k, const struct pkt_run *run, const struct rx_meta *meta);
+bool pool_counts_packets(struct host *h, uint32_t qpn); /* the user of the QP decides something at each packet */
 void pool_left(struct end *e); /* its QP is gone; the receives that it had taken are put back */
 struct pool *pool_of(struct host *h, const void *owner); /* the owner must be a pool of the host */
 void pool_event(struct pool *p, uint8_t type);

@@ -36,29 +36,68 @@ void tx_take_back(struct tx_batch *b, uint32_t n, size_t used)
     b->last.len = 0;
 }
 
+/* Reserves room for a packet of so many bytes. */
+static bool reserve(struct tx_batch *b, uint32_t len)
+{
+    if (b->n == TX_BATCH_PKTS || len > b->cap - b->used || cuts_run(b, len))
+        return false;
+    grow_run(b, len);
+    b->n++;
+    b->used += len;
+    return true;
+}
+
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
                          uint32_t payload_len, uint8_t **payload)
 {
     uint32_t pad = pkt_pad(payload_len);
     uint32_t len = op_table[p->opcode].header_len + payload_len + pad + ICRC_LEN;
-    if (b->n == TX_BATCH_PKTS || len > b->cap - b->used || cuts_run(b, len))
+    size_t off = b->used;
+    if (!reserve(b, len))
         return NULL;
-    grow_run(b, len);
-    uint8_t *at = b->buf + b->used;
-    size_t header_len = pkt_encode(p, at);
-    *payload = at + header_len;
+    size_t header_len = pkt_encode(p, b->buf + off);
+    *payload = b->buf + off + header_len;
     memset(*payload + payload_len, 0, pad);
-    struct tx_pkt *t = &b->pkt[b->n++];
+    struct tx_pkt *t = &b->pkt[b->n - 1];
     *t = (struct tx_pkt){
         .av = av,
-        .off = (uint32_t)b->used,
+        .off = (uint32_t)off,
         .len = len,
         .src_qpn = src_qpn,
         .psn = p->psn,
         .header_len = (uint16_t)header_len,
     };
-    b->used += len;
     return t;
+}
+
+struct pkt_run *tx_append_run(struct tx_batch *b, const struct pkt_run *r, const struct av *av, uint32_t src_qpn,
+                              uint8_t **payload)
+{
+    struct tx_pkt *t = &b->pkt[b->n];
+    size_t off = b->used;
+    uint32_t n = 0, bytes = 0;
+    for (; n < r->n; n++) {
+        uint32_t len = pkt_run_payload_len(r, n);
+        if (!reserve(b, op_table[pkt_run_opcode(r, n)].header_len + len + pkt_pad(len) + ICRC_LEN))
+            break;
+        bytes += len;
+    }
+    if (n == 0)
+        return NULL;
+    struct pkt_run *run = &b->run[b->runs++];
+    *run = *r;
+    run->n = n;
+    run->payload_len = bytes;
+    run->payload = *payload = b->buf + off;
+    *t = (struct tx_pkt){
+        .av = av,
+        .off = (uint32_t)off,
+        .len = (uint32_t)(b->used - off),
+        .src_qpn = src_qpn,
+        .psn = r->first.psn,
+        .run = run,
+    };
+    return run;
 }
 
 static bool same_destination(const struct av *a, const struct av *b)

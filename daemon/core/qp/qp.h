@@ -3,6 +3,8 @@
 #ifndef PUMICE_DAEMON_CORE_QP_QP_H
 #define PUMICE_DAEMON_CORE_QP_QP_H
 
+#include <string.h>
+
 #include "daemon/core/base/scheduler.h"
 #include "daemon/core/base/timer_wheel.h"
 #include "daemon/core/base/tx_batch.h"
@@ -137,6 +139,25 @@ static inline struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const 
         COUNT_N(qp, sent_bytes, payload_len);
     }
     return t;
+}
+
+/* May packets of the QP to its peer go into the batch as a run? The peer is another QP of the device, at the same address. */
+static inline bool qp_hands_over(const struct qp *qp, const struct tx_batch *b)
+{
+    const struct av *av = &qp->attr.av;
+    return b->hand_over && b->runs < TX_BATCH_RUNS && qp->type != QPT_UD &&
+           memcmp(av->dgid, qp->e->cfg.gids[av->sgid_index], sizeof(av->dgid)) == 0;
+}
+/* As tx_append_run, for packets of this QP to its own destination. */
+static inline struct pkt_run *qp_append_run(struct qp *qp, struct tx_batch *b, const struct pkt_run *r,
+                                            uint8_t **payload)
+{
+    struct pkt_run *run = tx_append_run(b, r, &qp->attr.av, qp->qpn, payload);
+    if (run) {
+        COUNT_N(qp, sent_pkts, run->n);
+        COUNT_N(qp, sent_bytes, run->payload_len);
+    }
+    return run;
 }
 
 #endif

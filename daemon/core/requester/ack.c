@@ -413,3 +413,38 @@ void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     if (__builtin_expect(r->behind, 0))
         take_held(qp, now);
 }
+
+/* Are the packets the oldest missing responses of the oldest READ? */
+static bool run_is_expected(const struct qp *qp, const struct send_wqe *w, const struct pkt_run *run)
+{
+    const struct requester *r = qp->req;
+    if (r->una_psn != run->first.psn || r->una == r->unsent || !wqe_is_read(w) || run->mtu != qp->mtu)
+        return false;
+    uint32_t off = wqe_offset(w, run->first.psn);
+    return run->n <= w->npkts - off && psn_diff(psn_add(run->first.psn, run->n), r->sent_psn) <= 0 &&
+           pkt_run_payload_len(run, run->n - 1) == response_length(qp, w, off + run->n - 1);
+}
+
+bool req_rx_run(struct qp *qp, const struct pkt_run *run, uint64_t now)
+{
+    struct requester *r = qp->req;
+    bool later = psn_diff(run->first.psn, r->una_psn) >= 0 && psn_diff(run->first.psn, r->sent_psn) < 0;
+    if (!is_receiving(qp) || r->behind || !later)
+        return false;
+    advance(qp, run->first.psn, now);
+    const struct send_wqe *w = req_wqe(r, r->una);
+    if (!run_is_expected(qp, w, run))
+        return false;
+    uint32_t off = wqe_offset(w, run->first.psn);
+    if (!store(qp, w, off * qp->mtu, run->payload, run->payload_len))
+        return false;
+    COUNT_N(qp, rcvd_bytes, run->payload_len);
+    for (uint32_t i = 0; i < run->n; i++) {
+        const struct pkt *p = i + 1 == run->n ? &run->last : &run->first;
+        bool tells = op_table[pkt_run_opcode(run, i)].headers & OP_HAS_AETH;
+        if (tells && req_credits_received(qp, p))
+            qp_schedule(qp);
+        answered(qp, w, off + i, now);
+    }
+    return true;
+}

@@ -172,6 +172,32 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     return t;
 }
 
+/* Plans `want` packets from packet off on as one run within the device. Only its last packet may ask for an ACK. It asks if
+ * the batch has no room for more. Returns how many found room. */
+static uint32_t plan_whole(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t want, bool ask_ack)
+{
+    struct qp *qp = s->qp;
+    uint32_t start = off * qp->mtu;
+    struct pkt_run r;
+    r.n = want;
+    r.mtu = qp->mtu;
+    r.payload_len = min32(want * qp->mtu, w->length - start);
+    r.middle = (uint8_t)(qp->service | operations[w->wr.opcode][1]);
+    r.last.opcode = (uint8_t)(qp->service | operation_of(w, off + want - 1));
+    fill_headers(qp, w, off, 0, &r.first);
+    uint8_t *payload;
+    struct pkt_run *run = qp_append_run(qp, s->b, &r, &payload);
+    if (!run)
+        return 0;
+    fill_headers(qp, w, off + run->n - 1, 0, &run->last);
+    run->last.ackreq |= (ask_ack || run->n < want) && qp_is_reliable(qp);
+    s->buf[s->bufs++] = (struct buf){.p = payload, .len = run->payload_len};
+    s->budget -= min32(run->payload_len, s->budget);
+    if (run->last.ackreq)
+        rtt_packet_planned(qp->req, run->last.psn, s->now);
+    return run->n;
+}
+
 /* --- one run ---------------------------------------------------------------------------------- */
 
 /* The last packet of a run asks for an ACK. While the window is not at its largest, some packets before it ask, too.
@@ -233,6 +259,40 @@ static void ask_late(struct burst *s)
         rtt_packet_planned(s->qp->req, t->psn, s->now);
 }
 
+/* Is the packet sent for the first time, to a QP of this device that takes it as part of a run? */
+static bool may_hand_over(const struct burst *s, const struct send_wqe *w, uint32_t off)
+{
+    return qp_hands_over(s->qp, s->b) && !(w->wr.flags & SEND_INLINE) &&
+           psn_diff(psn_add(w->first_psn, off), s->sent0) >= 0;
+}
+
+/* How many packets after `done` of `want` planned ones there are up to the next one that asks for an ACK, or to the last. */
+static uint32_t up_to_ack(const struct qp *qp, uint32_t done, uint32_t want)
+{
+    uint32_t n = 1;
+    while (done + n < want && !asks_midway(qp, done + n - 1))
+        n++;
+    return n;
+}
+
+/* Plans packets of a request with payload from packet off on. Returns how many of the `want` packets found room. */
+static uint32_t plan_packets(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t want)
+{
+    struct qp *qp = s->qp;
+    uint32_t done = 0, n, got;
+    bool whole = false; /* the newest packets are a run, whose last one asks already */
+    do {
+        n = may_hand_over(s, w, off + done) ? up_to_ack(qp, done, want) : 1;
+        bool asks = done + n == want || asks_midway(qp, done + n - 1);
+        got = n > 1 ? plan_whole(s, w, off + done, n, asks) : plan_packet(s, w, off + done, 0, asks) != NULL;
+        whole = got ? n > 1 : whole;
+        done += got;
+    } while (got == n && done < want);
+    if (done && done < want && !whole && qp_is_reliable(qp)) /* the batch has no room for more */
+        ask_late(s);
+    return done;
+}
+
 enum plan_verdict burst_plan(struct burst *s, uint32_t index, uint32_t off, uint32_t *n)
 {
     struct qp *qp = s->qp;
@@ -251,12 +311,9 @@ enum plan_verdict burst_plan(struct burst *s, uint32_t index, uint32_t off, uint
         if (!plan_packet(s, w, off, want, true))
             return PLAN_FULL;
     } else {
-        while (done < want && plan_packet(s, w, off + done, 0, done + 1 == want || asks_midway(qp, done)))
-            done++;
+        done = plan_packets(s, w, off, want);
         if (done == 0)
             return PLAN_FULL;
-        if (done < want && qp_is_reliable(qp)) /* the batch has no room for more */
-            ask_late(s);
         uint32_t start = off * qp->mtu;
         uint32_t len = min32(done * qp->mtu, w->length - start);
         if (len && !(w->wr.flags & SEND_INLINE) && !plan_gather(s, run, w, start, len)) {

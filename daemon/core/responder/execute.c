@@ -197,8 +197,11 @@ static enum rx_verdict execute(struct qp *qp, const struct pkt *p, uint64_t now)
     if ((v = check_sequence(qp, props)) != V_OK || (v = check_granted(qp, p)) != V_OK ||
         (v = check_outstanding(qp, p)) != V_OK || (v = check_length(qp, p, op->payload)) != V_OK)
         return v;
-    if (qp->type == QPT_XRC_RECV && (v = xrc_check(qp, p)) != V_OK)
+    if (qp->type == QPT_XRC_RECV && (v = xrc_check(qp, p)) != V_OK) {
+        if (v == V_ACCESS)
+            COUNT(qp, xrc_refused);
         return v;
+    }
     if (__builtin_expect(qp->e->recv_withheld, 0) && is_withheld(qp, p))
         return V_RNR;
     if (props & OP_IS_SEND && qp->tm)
@@ -208,7 +211,7 @@ static enum rx_verdict execute(struct qp *qp, const struct pkt *p, uint64_t now)
     if (!(props & OP_HAS_KIND))
         return memext_execute(qp, p);
     if (props & OP_IS_SEND)
-        return resp_send(qp, p, now);
+        return resp_send(qp, p, props, now);
     if (props & OP_IS_WRITE)
         return do_write(qp, p, props, now);
     return props & OP_IS_READ ? do_read(qp, p) : do_atomic(qp, p);
@@ -225,4 +228,38 @@ enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
             qp_count_op(qp, CNTR_REMOTE_READ, false, 0);
     }
     return v;
+}
+
+/* --- runs --------------------------------------------------------------------------------------- */
+
+/* Is each packet of the run long enough, but no longer than the path MTU (IBA 9.7.4.1.5)? */
+static bool run_lengths_fit(const struct qp *qp, const struct pkt_run *r)
+{
+    uint32_t last = pkt_run_payload_len(r, r->n - 1);
+    bool full = op_table[r->last.opcode].payload == OP_PAYLOAD_FULL;
+    return r->mtu == qp->mtu && (full ? last == qp->mtu : last >= 1);
+}
+
+/* All packets of the run as one: from the headers of the first packet to the end of the last. Returns the properties of
+ * both. */
+static uint16_t join(const struct pkt_run *r, struct pkt *all)
+{
+    *all = r->last;
+    all->psn = r->first.psn;
+    all->reth = r->first.reth;
+    all->payload = r->payload;
+    all->payload_len = r->payload_len;
+    return op_table[r->last.opcode].properties | (op_table[r->first.opcode].properties & OP_IS_FIRST);
+}
+
+bool resp_execute_run(struct qp *qp, const struct pkt_run *r, uint64_t now)
+{
+    struct pkt all;
+    uint16_t props = join(r, &all);
+    bool plain = props & (OP_IS_SEND | OP_IS_WRITE) && !qp->tm && !qp->e->recv_withheld;
+    if (!plain || check_sequence(qp, op_table[r->first.opcode].properties) != V_OK ||
+        check_granted(qp, &r->first) != V_OK || !run_lengths_fit(qp, r) ||
+        (qp->type == QPT_XRC_RECV && xrc_check(qp, &r->first) != V_OK) || check_recv(qp, &all) != V_OK)
+        return false;
+    return (props & OP_IS_SEND ? resp_send(qp, &all, props, now) : do_write(qp, &all, props, now)) == V_OK;
 }

@@ -7,5 +7,9 @@
 
 /* Carries out a request packet with the expected PSN. */
 enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now);
+/* Carries out a run of request packets that begins with the expected PSN, with the same checks as for one packet. False:
+ * something stands against it, and the packets are to be carried out one by one. Nothing that shows has changed then:
+ * the first packet sets anew what has. */
+bool resp_execute_run(struct qp *qp, const struct pkt_run *r, uint64_t now);
 
 #endif

@@ -35,9 +35,8 @@ void resp_deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const uint
     qp_count_op(qp, CNTR_RECV, true, opcode == WC_RECV ? qp->resp->received : 0);
 }
 
-enum rx_verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
+enum rx_verdict resp_send(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
 {
-    uint16_t props = op_table[p->opcode].properties;
     struct responder *r = qp->resp;
     const struct recv_wqe *w = resp_fetch_recv(qp);
     assert(w); /* the caller has seen it, and it stays until the message ends */

@@ -148,10 +148,11 @@ void resp_established(struct qp *qp)
     event_add(qp, EVENT_COMM_EST);
 }
 
-static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
+/* The responder has carried out a packet. opcode, psn, bytes of payload, ackreq: the packet's. */
+static void accepted(struct qp *qp, uint8_t opcode, uint32_t psn, uint32_t bytes, bool ackreq, uint64_t now)
 {
     struct responder *r = qp->resp;
-    uint16_t props = op_table[p->opcode].properties;
+    uint16_t props = op_table[opcode].properties;
     resp_credits_arrived(r);
     r->epsn = psn_add(r->epsn, 1);
     r->nak_sent = r->stalled = false;
@@ -159,12 +160,12 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
         r->nak = 0; /* the packet that it asks for has come */
     if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn = psn_add(r->msn, 1);
-    COUNT_N(qp, rcvd_bytes, p->payload_len);
-    if (!resp_is_answered(p->opcode & OP_OPERATION_MASK)) {
-        r->plain_psn = p->psn;
+    COUNT_N(qp, rcvd_bytes, bytes);
+    if (!resp_is_answered(opcode & OP_OPERATION_MASK)) {
+        r->plain_psn = psn;
         r->plain_msn = r->msn;
         r->ack_of_receive |= (props & OP_NEEDS_RECV) && (props & (OP_IS_LAST | OP_IS_ONLY));
-        if (p->ackreq) {
+        if (ackreq) {
             if (r->ack_pending)
                 COUNT(qp, ack_coalesced);
             r->ack_pending = true;
@@ -180,7 +181,7 @@ static void in_sequence(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     enum rx_verdict v = read_first(qp, p) ? resp_execute(qp, p, now) : V_DROP;
     if (v == V_OK) {
-        accepted(qp, p, now);
+        accepted(qp, p->opcode, p->psn, p->payload_len, p->ackreq, now);
     } else if (v == V_DROP) {
         /* Send no NAK here or for the following packets: the sender would retransmit in a loop while there is no room. */
         qp->resp->nak_sent = qp->resp->nak_quiet = true;
@@ -239,6 +240,20 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     resp_ack_is_due(qp->resp, now);
     if (resp_has_work(qp->resp))
         qp_schedule(qp);
+}
+
+bool resp_rx_run(struct qp *qp, const struct pkt_run *r, uint64_t now)
+{
+    if (r->first.psn != qp->resp->epsn || qp->resp->held.count || !read_first(qp, &r->first) ||
+        !resp_execute_run(qp, r, now))
+        return false;
+    for (uint32_t i = 0; i < r->n; i++)
+        accepted(qp, pkt_run_opcode(r, i), psn_add(r->first.psn, i), pkt_run_payload_len(r, i),
+                 i + 1 == r->n && r->last.ackreq, now);
+    resp_ack_is_due(qp->resp, now);
+    if (resp_has_work(qp->resp))
+        qp_schedule(qp);
+    return true;
 }
 
 bool resp_received(const struct qp *qp, struct time_wait *e)

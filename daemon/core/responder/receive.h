@@ -8,12 +8,15 @@
 #include <stdint.h>
 
 struct pkt;
+struct pkt_run;
 struct qp;
 struct rx_meta;
 struct time_wait;
 
 /* Takes in a request packet. */
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now);
+/* Takes in a run of request packets. False: it was not taken in, and the packets are to be taken in one by one. */
+bool resp_rx_run(struct qp *qp, const struct pkt_run *r, uint64_t now);
 /* What time wait is to remember of a QP. False: it could not receive, or it failed. */
 bool resp_received(const struct qp *qp, struct time_wait *e);
 /* Takes in a packet for a QP that may not receive. True: the packet repeats one that the QP had received before its

@@ -59,28 +59,73 @@ static uint8_t read_operation(const struct resource *res, uint32_t pkt)
     return pkt + 1 == res->end_pkt ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE;
 }
 
-/* Plans up to n response packets of a READ. buf receives the places of their payloads. */
+/* Bytes of payload in response packet pkt of a READ. */
+static uint32_t response_len(const struct qp *qp, const struct resource *res, uint32_t pkt)
+{
+    uint64_t left = res->length - (uint64_t)pkt * qp->mtu;
+    return left < qp->mtu ? (uint32_t)left : qp->mtu;
+}
+
+static void start_response(const struct qp *qp, const struct resource *res, uint32_t pkt, uint8_t credits,
+                           struct pkt *p)
+{
+    start_packet(qp, p, read_operation(res, pkt), credits, psn_add(res->first_psn, pkt), res->msn);
+    p->pad = (uint8_t)pkt_pad(response_len(qp, res, pkt));
+}
+
+/* Plans up to n response packets of a READ as one run within the device. Returns how many found room. */
+static uint32_t plan_whole(struct qp *qp, struct tx_batch *b, const struct resource *res, uint32_t n, uint8_t credits,
+                           struct buf *buf)
+{
+    uint32_t end = res->next_pkt + n - 1;
+    struct pkt_run r;
+    r.n = n;
+    r.mtu = qp->mtu;
+    r.payload_len = (n - 1) * qp->mtu + response_len(qp, res, end);
+    r.middle = (uint8_t)(qp->service | OP_READ_RESP_MIDDLE);
+    r.last.opcode = (uint8_t)(qp->service | read_operation(res, end));
+    start_response(qp, res, res->next_pkt, credits, &r.first);
+    uint8_t *payload;
+    struct pkt_run *run = qp_append_run(qp, b, &r, &payload);
+    if (!run)
+        return 0;
+    start_response(qp, res, res->next_pkt + run->n - 1, credits, &run->last);
+    *buf = (struct buf){.p = payload, .len = run->payload_len};
+    return run->n;
+}
+
+/* Plans up to n response packets of a READ. buf receives the places of their payloads, and *bufs their number. */
 static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct resource *res, uint32_t n,
-                               struct buf *buf, uint32_t *bytes)
+                               struct buf *buf, uint32_t *bufs)
 {
     uint8_t credits = resp_give_credits(qp);
     uint32_t done = 0;
-    *bytes = 0;
+    *bufs = 0;
+    if (n > 1 && !res->again && qp_hands_over(qp, b)) {
+        done = plan_whole(qp, b, res, n, credits, buf);
+        *bufs = done > 0;
+        n = done; /* no room for more */
+    }
     while (done < n) {
-        uint32_t pkt = res->next_pkt + done;
-        uint64_t left = res->length - (uint64_t)pkt * qp->mtu;
-        uint32_t len = left < qp->mtu ? (uint32_t)left : qp->mtu;
+        uint32_t pkt = res->next_pkt + done, len = response_len(qp, res, pkt);
         struct pkt p;
-        start_packet(qp, &p, read_operation(res, pkt), credits, psn_add(res->first_psn, pkt), res->msn);
-        p.pad = (uint8_t)pkt_pad(len);
+        start_response(qp, res, pkt, credits, &p);
         uint8_t *payload;
         if (!qp_append(qp, b, &p, len, &payload))
             break;
-        buf[done++] = (struct buf){.p = payload, .len = len};
-        *bytes += len;
+        buf[(*bufs)++] = (struct buf){.p = payload, .len = len};
+        done++;
     }
     COUNT_N(qp, sent_responses, done);
     return done;
+}
+
+static uint32_t total(const struct buf *buf, uint32_t n)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++)
+        bytes += (uint32_t)buf[i].len;
+    return bytes;
 }
 
 static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, struct resource *res, uint64_t now)
@@ -97,12 +142,12 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     uint32_t most = (rate < burst ? rate : burst) / qp->mtu;
     if (want > most)
         want = most ? most : 1;
-    uint32_t bytes;
-    uint32_t n = plan_responses(qp, b, res, want, buf, &bytes);
+    uint32_t bufs, n = plan_responses(qp, b, res, want, buf, &bufs);
     if (n == 0)
         return TX_FULL;
 
-    if (read_first_data(qp, res, buf, n, bytes) != COPIED) {
+    uint32_t bytes = total(buf, bufs);
+    if (read_first_data(qp, res, buf, bufs, bytes) != COPIED) {
         /* The memory was deregistered, invalidated, or unmapped by its owner since the request was accepted. */
         tx_take_back(b, pkt0, used0);
         if (res->again) { /* the first answer was in time, and the network may have repeated the request */

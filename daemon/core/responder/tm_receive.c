@@ -179,6 +179,6 @@ enum rx_verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)
     case TM_ACT_FIN:
         return receive_rndv(qp, p, now);
     default:
-        return resp_send(qp, p, now);
+        return resp_send(qp, p, props, now);
     }
 }

@@ -7,10 +7,8 @@ enum rx_verdict xrc_check(struct qp *qp, const struct pkt *p)
     if (r->message && p->srqn != r->srqn)
         return V_INVALID;
     const struct srq *srq = srq_find(qp->e, p->srqn);
-    if (!srq || srq->xrcd != qp->xrcd) {
-        COUNT(qp, xrc_refused);
+    if (!srq || srq->xrcd != qp->xrcd)
         return V_ACCESS;
-    }
     r->srqn = srq->number;
     r->pd = srq->pd;
     return V_OK;

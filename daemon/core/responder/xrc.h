@@ -12,7 +12,7 @@
 
 /* May the request use the SRQ that it names? To be called after the checks for RC. On V_OK the message under way has
  * this SRQ and its protection domain. V_ACCESS: there is no such SRQ, or it is of another domain. V_INVALID: the
- * message began with another SRQ. */
+ * message began with another SRQ. Otherwise nothing changes. */
 enum rx_verdict xrc_check(struct qp *qp, const struct pkt *p);
 
 #endif

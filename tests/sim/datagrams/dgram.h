@@ -123,7 +123,9 @@ bool dgram_refill(struct host *h, void *qp_owner);
 bool dgram_refill_srq(struct host *h, void *srq_owner);
 bool dgram_event(struct host *h, const struct event *ev);
 /* Calls engine_rx for a packet that may be for unreliable QPs, and checks what it does. */
-void dgram_rx(struct host *h, const struct pkt *p, const struct rx_meta *meta);
+void dgram_rx(struct host *h, const struct pkt *p, const struct pkt_run *run, const struct rx_meta *meta);
+/* Is each packet to this QP checked alone? */
+bool dgram_counts_packets(struct host *h, uint32_t qpn);
 /* The memory of a piece; NULL: no unreliable QP here owns it. */
 uint8_t *dgram_mem(struct host *h, const struct mem_segment *p, bool write);
 /* A packet of an unreliable QP leaves or (lands) arrives. */

@@ -218,7 +218,18 @@ static void check_held(struct dg_end *e, const struct pkt *p, const struct qp_in
                 after.rq_posted, e->open);
 }
 
-void dgram_rx(struct host *h, const struct pkt *p, const struct rx_meta *meta)
+bool dgram_counts_packets(struct host *h, uint32_t qpn)
+{
+    for (int i = 0; i < h->sim->dg.n; i++) {
+        const struct dg_end *e = &h->sim->dg.end[i];
+        if (e->host == h->index && e->pool && e->qpn == qpn) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void dgram_rx(struct host *h, const struct pkt *p, const struct pkt_run *run, const struct rx_meta *meta)
 {
     struct sim *s = h->sim;
     struct qp_info before[DG_ENDS];
@@ -227,7 +238,11 @@ void dgram_rx(struct host *h, const struct pkt *p, const struct rx_meta *meta)
             qp_info(s->dg.end[i].qp, &before[i]);
         }
     }
-    engine_rx(h->e, p, meta, s->now);
+    if (run) {
+        engine_rx_run(h->e, run, meta, s->now);
+    } else {
+        engine_rx(h->e, p, meta, s->now);
+    }
     for (int i = 0; i < s->dg.n; i++) {
         struct dg_end *e = &s->dg.end[i];
         if (e->host == h->index && e->pool && (e->qpn == p->dest_qpn || p->dest_qpn == QPN_MULTICAST)) {

@@ -54,11 +54,12 @@ static void note_refusal(struct host *h, uint32_t qpn)
     }
 }
 
-static void deliver(struct host *h, const struct pkt *k, const struct rx_meta *meta)
+/* run: NULL, or the run that the packet is the first one of */
+static void deliver(struct host *h, const struct pkt *k, const struct pkt_run *run, const struct rx_meta *meta)
 {
     const struct engine_counters *c = engine_counters(h->e);
     uint64_t refused = c->send_rnr_err;
-    pool_rx(h, k, meta);
+    pool_rx(h, k, run, meta);
     if (c->send_rnr_err != refused) {
         note_refusal(h, k->dest_qpn);
     }
@@ -88,7 +89,7 @@ static void rx_one(struct host *h, struct wirepkt *p)
     memcpy(meta.src_gid, s->host[p->src].cfg.gids[p->v6 ^ (p->stranger == STRANGER_SOURCE)], 16);
     memcpy(meta.dst_gid,
            p->group ? s->dg.group[p->group - 1] : h->cfg.gids[p->v6 ^ (p->stranger == STRANGER_DESTINATION)], 16);
-    deliver(h, &k, &meta);
+    deliver(h, &k, NULL, &meta);
 }
 
 /* --- packets out ------------------------------------------------------------------------------- */
@@ -177,6 +178,24 @@ static void ship_to(struct host *h, const struct tx_batch *b, uint32_t index, in
     net_send(&s->net, p, s->now);
 }
 
+static void deliver_run(struct host *h, const struct pkt_run *run, const struct rx_meta *meta)
+{
+    struct totals *t = &h->sim->totals;
+    uint32_t qpn = run->first.dest_qpn;
+    t->runs++;
+    t->handed += run->n;
+    t->packets += run->n - 1;
+    if (!dgram_counts_packets(h, qpn) && !pool_counts_packets(h, qpn)) {
+        deliver(h, &run->first, run, meta);
+        return;
+    }
+    for (uint32_t i = 0; i < run->n; i++) {
+        struct pkt k;
+        pkt_run_packet(run, i, &k);
+        deliver(h, &k, NULL, meta);
+    }
+}
+
 static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, const struct pkt *k)
 {
     struct sim *s = h->sim;
@@ -193,7 +212,11 @@ static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, 
     }
     memcpy(meta.src_gid, h->cfg.gids[v6], 16);
     s->totals.packets++;
-    deliver(h, k, &meta);
+    if (b->pkt[index].run) {
+        deliver_run(h, b->pkt[index].run, &meta);
+    } else {
+        deliver(h, k, NULL, &meta);
+    }
 }
 
 /* Sends to a group: a copy to each other host, and one back to the own engine, as engine.h requires. */
@@ -221,6 +244,7 @@ static void ship(struct host *h, const struct tx_batch *b, uint32_t index, const
         return;
     }
     int dst = host_of(s, av->dgid, &v6);
+    sim_require(s, dst == h->index || !b->pkt[index].run, "host %d: a run to another host", h->index);
     if (s->sc.direct_loop && dst == h->index) {
         rx_direct(h, b, index, k);
     } else {
@@ -228,28 +252,76 @@ static void ship(struct host *h, const struct tx_batch *b, uint32_t index, const
     }
 }
 
+/* Checks packet i of the run of an entry as if it had been encoded. */
+static void observe_run(struct host *h, const struct tx_pkt *entry, uint32_t i)
+{
+    static uint8_t bytes[PKT_HEADERS_MAX + PKT_MTU_MAX + ICRC_LEN];
+    struct pkt k;
+    pkt_run_packet(entry->run, i, &k);
+    sim_require(h->sim, k.payload_len <= PKT_MTU_MAX, "host %d: a packet of a run is too long", h->index);
+    size_t header_len = pkt_encode(&k, bytes);
+    memcpy(bytes + header_len, k.payload, k.payload_len);
+    memset(bytes + header_len + k.payload_len, 0, k.pad);
+    struct tx_pkt t = *entry;
+    t.off = 0;
+    t.len = (uint32_t)header_len + k.payload_len + k.pad + ICRC_LEN;
+    t.psn = k.psn;
+    t.header_len = (uint16_t)header_len;
+    enum pkt_error err = pkt_decode(bytes, t.len, &k);
+    sim_require(h->sim, err == PKT_OK, "host %d: hands over what can't be decoded: %s", h->index, pkt_error_name(err));
+    observe_tx(h, &t, bytes, &k);
+}
+
+static uint32_t entries(const struct tx_pkt *t)
+{
+    return t->run ? t->run->n : 1;
+}
+
+/* Checks the packets of a batch, and decodes them into k. A run is checked packet by packet, and not decoded. */
+static void observe_batch(struct host *h, const struct tx_batch *b, struct pkt *k)
+{
+    struct sim *s = h->sim;
+    size_t at = 0;
+    uint32_t i = 0;
+    for (; i < b->n; i += entries(&b->pkt[i])) {
+        const struct tx_pkt *t = &b->pkt[i];
+        sim_require(s, t->off == at && t->len >= BTH_LEN + ICRC_LEN && t->len <= b->used - at,
+                    "host %d: packet %u of the batch is at %u + %u", h->index, i, t->off, t->len);
+        at += t->len;
+        if (t->run) {
+            for (uint32_t n = 0; n < t->run->n; n++) {
+                observe_run(h, t, n);
+            }
+            continue;
+        }
+        enum pkt_error err = pkt_decode(b->buf + t->off, t->len, &k[i]);
+        sim_require(s, err == PKT_OK, "host %d: sends what can't be decoded: %s", h->index, pkt_error_name(err));
+        observe_tx(h, t, b->buf + t->off, &k[i]);
+    }
+    sim_require(s, at == b->used && i == b->n, "host %d: %zu bytes in the batch, %zu in its packets", h->index, b->used,
+                at);
+}
+
 static uint32_t send_batch(struct host *h, bool hold_acks)
 {
     struct sim *s = h->sim;
     static struct tx_batch b;
     static struct pkt k[TX_BATCH_PKTS];
-    b = (struct tx_batch){.buf = h->txbuf, .cap = h->txcap, .hold_acks = hold_acks, .gso = h->gso};
+    b.buf = h->txbuf; /* field by field: the batch is long */
+    b.cap = h->txcap;
+    b.used = b.last.len = b.last.bytes = b.last.pkts = 0;
+    b.n = b.acks = b.runs = 0;
+    b.held = false;
+    b.hold_acks = hold_acks;
+    b.hand_over = s->sc.hand_over;
+    b.gso = h->gso;
     memset(h->txbuf, POISON, 512);
     uint32_t n = engine_tx(h->e, &b, s->now);
     sim_require(s, n == b.n && n <= TX_BATCH_PKTS && b.used <= b.cap, "host %d: engine_tx returns %u, n %u, used %zu",
                 h->index, n, b.n, b.used);
-    size_t at = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct tx_pkt *t = &b.pkt[i];
-        sim_require(s, t->off == at && t->len >= BTH_LEN + ICRC_LEN && t->len <= b.used - at,
-                    "host %d: packet %u of the batch is at %u + %u", h->index, i, t->off, t->len);
-        at += t->len;
-        enum pkt_error err = pkt_decode(b.buf + t->off, t->len, &k[i]);
-        sim_require(s, err == PKT_OK, "host %d: sends what can't be decoded: %s", h->index, pkt_error_name(err));
-        observe_tx(h, t, b.buf + t->off, &k[i]);
-    }
-    sim_require(s, at == b.used, "host %d: %zu bytes in the batch, %zu in its packets", h->index, b.used, at);
-    for (uint32_t i = 0; i < n; i++) {
+    observe_batch(h, &b, k);
+    for (uint32_t i = 0; i < n; i += entries(&b.pkt[i])) {
+        sim_require(s, s->sc.hand_over || !b.pkt[i].run, "host %d: a run that nobody wants", h->index);
         ship(h, &b, i, &k[i]);
     }
     return n;
@@ -267,6 +339,7 @@ static int take_completions(struct host *h, uint32_t most)
         engine_drop_completion(h->e);
         s->trace = mix(s->trace, &copy.slot, sizeof copy.slot);
         s->trace = mix(s->trace, &copy.status, sizeof copy.status);
+        s->trace = mix(s->trace, &s->now, sizeof s->now);
         check_completion(h, &copy);
         n++;
     }

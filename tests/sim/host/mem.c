@@ -185,6 +185,7 @@ static int up_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsi
 {
     struct host *h = ctx;
     sim_require(h->sim, ndst <= ENGINE_MAX_SGE, "host %d: write of %u pieces", h->index, ndst);
+    h->sim->totals.writes++;
     if (!h->sim->sc.defer) {
         if (is_faulty(h, qpn, dst, ndst)) {
             return -1;

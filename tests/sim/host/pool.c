@@ -379,7 +379,13 @@ static struct end *watched(struct host *h, uint32_t qpn)
     return NULL;
 }
 
-void pool_rx(struct host *h, const struct pkt *k, const struct rx_meta *meta)
+bool pool_counts_packets(struct host *h, uint32_t qpn)
+{
+    const struct end *e = watched(h, qpn);
+    return e && e->resets;
+}
+
+void pool_rx(struct host *h, const struct pkt *k, const struct pkt_run *run, const struct rx_meta *meta)
 {
     struct sim *s = h->sim;
     struct end *e = watched(h, k->dest_qpn);
@@ -387,7 +393,7 @@ void pool_rx(struct host *h, const struct pkt *k, const struct rx_meta *meta)
     if (e) {
         qp_info(e->qp, &before);
     }
-    dgram_rx(h, k, meta);
+    dgram_rx(h, k, run, meta);
     if (!e) {
         return;
     }
@@ -395,14 +401,14 @@ void pool_rx(struct host *h, const struct pkt *k, const struct rx_meta *meta)
     uint32_t end = psn_rel(e->peer, after.epsn);
     struct op *o = NULL;
     bool last = true;
-    /* A packet that fills a gap lets those behind it pass, too. */
+    /* A packet that fills a gap lets those behind it pass, too. A run has several. */
     for (uint32_t rel = psn_rel(e->peer, before.epsn); rel < end; rel++) {
         o = op_at(e->peer, rel);
         sim_require(s, o, "end %d: accepts PSN %u, which was never sent", e->index, rel);
         bool first = rel == o->rel, write = o->opcode == WR_RDMA_WRITE_WITH_IMM;
         last = rel + 1 == o->rel + o->npsn;
         if (op_takes_recv(o->opcode) && (write ? last : first)) {
-            taken(e, o, last);
+            taken(e, o, o->rel + o->npsn <= end);
         }
     }
     if (after.counters.send_rnr_err != before.counters.send_rnr_err) {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 
+#include "daemon/monitor/capture.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 
 static struct fixture f;
@@ -455,4 +456,58 @@ Test(traffic, a_pass_receives_before_it_has_sent_everything)
     }
     cr_expect_eq(n, 15);
     cr_expect_geq(f.device->io.loopback_packets, all);
+}
+
+/* --- runs (daemon/core/base/pkt_run.h) --------------------------------------------------------- */
+
+/* A WRITE of many packets. Were its packets handed over as runs? */
+static bool hands_over(void)
+{
+    struct pm_cqe e;
+
+    memset(memory + 8192, 0, 3000);
+    write_wqe(&a, WR_RDMA_WRITE, 0, 8192, 3000);
+    fixture_post_send(s, &a);
+    fixture_run(&f);
+    cr_assert(fixture_poll(&cq, &e) && e.status == WC_SUCCESS);
+    cr_expect_arr_eq(memory + 8192, memory, 3000);
+    return f.device->tx.hand_over;
+}
+
+static void set_fault(const char *text)
+{
+    struct fault_spec spec;
+
+    cr_assert_eq(fault_parse(text, &spec, NULL, 0), 0);
+    fault_init(&f.device->fault, &spec, 1, 0, clock_ns());
+}
+
+Test(traffic, packets_are_runs_while_nothing_wants_to_see_them)
+{
+    struct pm_capture_req rq = {.flags = PM_CAPTURE_IN | PM_CAPTURE_OUT, .ring_bytes = 65536};
+    struct fault_spec none = {.n = 0};
+
+    for (int i = 0; i < 3000; i++)
+        memory[i] = (uint8_t)(i * 3 + 1);
+    cr_expect(hands_over());
+
+    f.rp.fds = 0;
+    struct capture *c = capture_create(f.device, &rq, &f.rp);
+    cr_assert_not_null(c);
+    capture_attach(c);
+    cr_expect_not(hands_over(), "a capture");
+    cr_expect_geq(c->packets, 12 + 1, "each packet, and an ACK");
+    capture_detach(c);
+    capture_destroy(c);
+    cr_expect(hands_over());
+
+    set_fault("drop=any#1000000");
+    cr_expect_not(hands_over(), "a fault");
+    fault_init(&f.device->fault, &none, 1, 0, clock_ns());
+    cr_expect(hands_over());
+
+    f.device->unkind.kinds = UNKIND_PLACEMENT;
+    cr_expect_not(hands_over(), "an unkind device");
+    f.device->unkind.kinds = 0;
+    cr_expect(hands_over());
 }
