@@ -14,12 +14,14 @@
 #include <stdint.h>
 
 #include "system/time_slice.h"
+#include "system/yield_cost.h"
 
 struct cpu_yield {
     uint64_t hog_until; /* until then, the thread sleeps instead of yielding */
     uint64_t hog_ns; /* length of the latest such time; 0: there was none */
     struct time_slice slice; /* of the thread */
     uint64_t brief_until; /* until then, it should be short */
+    struct yield_cost cost; /* says from when on a yield is slow */
 };
 
 /* Lets other threads run. Returns false if that took long. It acts on the calling thread, which must always be the

@@ -76,6 +76,7 @@ void client_wakeup_pass(struct device *d, uint64_t now)
         tell(&s->page->apart, d->clients_apart);
         tell(&s->page->beside, d->clients_beside);
         tell(&s->page->many, d->clients_many);
+        tell(&s->page->yield_ns, yield_cost_ns(&d->cpu_yield.cost));
         check_wait(s, now);
     }
 }

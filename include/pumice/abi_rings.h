@@ -68,6 +68,8 @@ struct pm_session_page {
     _Atomic uint32_t apart, beside;
     /* Written by the daemon. 1: so many programs use the device that they crowd each other. Earlier daemons leave 0. */
     _Atomic uint32_t many;
+    /* Written by the daemon: what a yield costs while nothing else runs, ns. 0: not known. Earlier daemons leave 0. */
+    _Atomic uint32_t yield_ns;
     /* µs or PM_WAITS_FOR_NEWS, written by the client; the daemon sets it to 0 */
     _Alignas(64) _Atomic uint32_t waiting;
     /* Written by the daemon: when it last woke the threads that wait, ns of CLOCK_MONOTONIC. Earlier daemons leave 0. */

@@ -36,7 +36,7 @@ static void note_average(struct vb_poll_brief *b, uint64_t took, uint64_t now)
 
 void vb_poll_brief_yielded(struct vb_poll_brief *b, uint64_t before, uint64_t after)
 {
-    if (after - before > VB_POLL_SLOW_YIELD_NS)
+    if (after - before > vb_poll_slow_yield_ns(b->yield_ns))
         note_slow(b, before, after);
     if (vb_poll_is_brief(b, after))
         note_average(b, after - before, after);
@@ -46,6 +46,6 @@ void vb_poll_brief_yielded(struct vb_poll_brief *b, uint64_t before, uint64_t af
 
 void vb_poll_brief_waited(struct vb_poll_brief *b, uint64_t due, uint64_t after)
 {
-    if (after > due + VB_POLL_SLOW_YIELD_NS)
+    if (after > due + vb_poll_slow_yield_ns(b->yield_ns))
         note_slow(b, due, after);
 }

@@ -37,6 +37,7 @@ struct vb_poll_brief {
     uint64_t length; /* how long that was to be */
     unsigned yields; /* since the last average */
     uint64_t sum; /* how long they took together */
+    uint32_t yield_ns; /* what a yield costs on this machine, as the daemon says; 0: not known */
 };
 
 static inline bool vb_poll_is_brief(const struct vb_poll_brief *b, uint64_t now)

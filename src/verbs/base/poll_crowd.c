@@ -3,6 +3,11 @@
 
 /* --- yields ------------------------------------------------------------------------------------ */
 
+static uint32_t yield_costs(const struct vb_poll_crowd *crowd)
+{
+    return atomic_load_explicit(&crowd->yield_ns, memory_order_relaxed);
+}
+
 /* Lets CROWDED last until the time, at least. */
 static void extend(struct vb_poll_crowd *crowd, uint64_t until)
 {
@@ -12,7 +17,7 @@ static void extend(struct vb_poll_crowd *crowd, uint64_t until)
 
 void vb_poll_yielded(struct vb_poll_crowd *crowd, uint64_t before, uint64_t after)
 {
-    if (after - before <= VB_POLL_SLOW_YIELD_NS)
+    if (after - before <= vb_poll_slow_yield_ns(yield_costs(crowd)))
         return;
     uint64_t until = atomic_load_explicit(&crowd->slow_until, memory_order_relaxed);
     uint64_t last = atomic_load_explicit(&crowd->slow_for, memory_order_relaxed);
@@ -39,8 +44,9 @@ void vb_poll_slept(struct vb_poll_crowd *crowd, uint64_t length, uint64_t before
 {
     uint64_t took = after - before;
     uint64_t late = took > length ? took - length : 0;
-    if (late <= VB_POLL_LATE_NS)
-        late = length / 2 > VB_POLL_LATE_NS ? length / 2 : 0;
+    uint64_t most = yield_cost_scaled(yield_costs(crowd), VB_POLL_LATE_NS, VB_POLL_LATE_MAX_NS);
+    if (late <= most)
+        late = length / 2 > most ? length / 2 : 0;
     atomic_store_explicit(&crowd->backoff_ns, late < VB_POLL_BACKOFF_MAX_NS ? late : VB_POLL_BACKOFF_MAX_NS,
                           memory_order_relaxed);
     if (late) /* still crowded */

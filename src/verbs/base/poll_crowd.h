@@ -5,7 +5,7 @@
  * All threads of a context share one state machine (vb_poll_crowd). In CROWDED a thread sleeps instead of yielding,
  * because a process that sleeps gets a processor sooner than a process that yields.
  *
- *                 a yield takes more than SLOW_YIELD_NS
+ *             a yield takes more than vb_poll_slow_yield_ns
  *             CALM ------------------------------------> CROWDED
  *                  <------------------------------------
  *                          slow_until has passed
@@ -22,12 +22,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "system/yield_cost.h"
+
 /* clang-format off */
 
 /* A yield that takes longer shows that other programs compute. The value is less than a time slice, but more than one
  * round of yields among many ranks that poll. Measured: 150 us was less than such a round, and the ranks slept as if
  * other programs computed. */
 #define VB_POLL_SLOW_YIELD_NS       UINT64_C(1000000)
+/* On a machine where yields cost more than usual it is longer, but still less than a time slice (3 ms). */
+#define VB_POLL_SLOW_YIELD_MAX_NS   UINT64_C(2500000)
 /* How long CROWDED lasts: MIN after the first slow yield, which may be an accident. Each further slow yield doubles it,
  * up to MAX. Chosen, not measured. */
 #define VB_POLL_SLOW_PERIOD_MIN_NS  UINT64_C(1000000)
@@ -39,8 +43,9 @@
  * with sleeps of up to 4 ms: round trips of another program went from 14 ms to about 1.5 ms. */
 #define VB_POLL_BACKOFF_MAX_NS      UINT64_C(4000000)
 /* A sleep that ends later than asked by this time shows that many threads wait for a processor. Chosen, not
- * measured. */
+ * measured. On a machine where yields cost more than usual it is longer, up to MAX. */
 #define VB_POLL_LATE_NS             UINT64_C(500000)
+#define VB_POLL_LATE_MAX_NS         VB_POLL_SLOW_YIELD_MAX_NS
 
 /* The limit of a sleep until news. It is longer than a tick of most kernels (1 or 4 ms). */
 #define VB_POLL_NAP_NS              UINT64_C(5000000)
@@ -57,6 +62,7 @@ struct vb_poll_crowd {
     _Atomic uint64_t slow_until; /* end of CROWDED */
     _Atomic uint64_t slow_for; /* how long the last CROWDED was */
     _Atomic uint64_t backoff_ns; /* how long the next sleep is, at least */
+    _Atomic uint32_t yield_ns; /* what a yield costs on this machine, as the daemon says; 0: not known */
 };
 
 /* A thread keeps this about its sleeps until news. It is initially zero. Times are ns of CLOCK_MONOTONIC. */
@@ -75,6 +81,19 @@ static inline uint64_t vb_poll_doubled(uint64_t length, uint64_t max)
 static inline bool vb_poll_crowded(const struct vb_poll_crowd *crowd, uint64_t now)
 {
     return now < atomic_load_explicit(&crowd->slow_until, memory_order_relaxed);
+}
+
+/* Returns the length from which a yield is slow on a machine where it costs yield_ns (pm_session_page.yield_ns). */
+static inline uint64_t vb_poll_slow_yield_ns(uint32_t yield_ns)
+{
+    return yield_cost_scaled(yield_ns, VB_POLL_SLOW_YIELD_NS, VB_POLL_SLOW_YIELD_MAX_NS);
+}
+
+/* To be called when the daemon tells what a yield costs. Most times that is what it was. */
+static inline void vb_poll_crowd_yield_costs(struct vb_poll_crowd *crowd, uint32_t yield_ns)
+{
+    if (atomic_load_explicit(&crowd->yield_ns, memory_order_relaxed) != yield_ns)
+        atomic_store_explicit(&crowd->yield_ns, yield_ns, memory_order_relaxed);
 }
 
 /* A yield lasted from before to after. */

@@ -29,7 +29,7 @@ static void note_context(struct vb_poll_thread *t, const void *context)
 /* Ends BUSY after a pause. */
 static void note_rhythm(struct vb_poll_thread *t, uint64_t now)
 {
-    if (now - t->last > VB_POLL_BUSY_GAP_NS) {
+    if (now - t->last > yield_cost_scaled(t->brief.yield_ns, VB_POLL_BUSY_GAP_NS, VB_POLL_BUSY_GAP_MAX_NS)) {
         t->rhythm = VB_POLL_OCCASIONAL;
         t->polls = 0;
     }

@@ -62,8 +62,9 @@
 /* clang-format off */
 
 /* A thread that pauses longer is no busy poller. The value is below the few milliseconds between two polls of UCX's
- * helper thread. */
+ * helper thread. On a machine where yields cost more than usual it is longer, up to MAX. */
 #define VB_POLL_BUSY_GAP_NS         UINT64_C(1000000)
+#define VB_POLL_BUSY_GAP_MAX_NS     UINT64_C(2500000)
 /* Empty polls before a thread is a busy poller. Measured together with one wait per round of queues, on a job of 64
  * ranks of Open MPI on two cores: 30 to 50 s instead of 150 s. The number 8 is chosen, not measured. */
 #define VB_POLL_BUSY_POLLS          8

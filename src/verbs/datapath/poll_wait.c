@@ -130,6 +130,15 @@ static enum vb_poll_action choose(struct vb_context *c, uint64_t now)
     return action;
 }
 
+static void hear_daemon(struct vb_context *c)
+{
+    const struct pm_session_page *page = c->page;
+    uint32_t yield_ns = atomic_load_explicit(&page->yield_ns, memory_order_relaxed);
+    vb_poll_brief_many(&vb_poll_self.brief, atomic_load_explicit(&page->many, memory_order_relaxed));
+    vb_poll_self.brief.yield_ns = yield_ns;
+    vb_poll_crowd_yield_costs(&c->crowd, yield_ns);
+}
+
 static void take_turn(struct vb_context *c, uint64_t before)
 {
     static uint64_t (*const act[])(struct vb_context *, uint64_t) = {
@@ -138,7 +147,7 @@ static void take_turn(struct vb_context *c, uint64_t before)
         [VB_POLL_SLEEP_OR_NEWS] = sleep_until_news,
         [VB_POLL_WAIT] = wait_for_daemon,
     };
-    vb_poll_brief_many(&vb_poll_self.brief, atomic_load_explicit(&c->page->many, memory_order_relaxed));
+    hear_daemon(c);
     enum vb_poll_action action = choose(c, before);
     vb_slice_begin(before);
     uint64_t after = act[action](c, before);

@@ -130,3 +130,16 @@ Test(poll_brief, late_wakeups_count)
     vb_poll_brief_waited(&b, now + 2 * MS, now + 4 * MS);
     cr_expect_eq(b.until, now + 4 * MS + VB_POLL_BRIEF_MIN_NS);
 }
+
+Test(poll_brief, on_a_slow_machine_yields_may_take_longer)
+{
+    b.yield_ns = 2000;
+    for (int i = 0; i < 10; i++) {
+        yield(2 * MS);
+        vb_poll_brief_waited(&b, now, now + 2 * MS);
+        cr_expect_not(brief());
+    }
+    yield(2 * MS + 1);
+    yield(2 * MS + 1);
+    cr_expect(brief());
+}

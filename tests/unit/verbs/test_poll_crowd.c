@@ -53,6 +53,35 @@ Test(poll_crowd, sleeps_that_are_not_late_get_shorter)
     cr_expect_eq(crowd.slow_until, until, "not crowded any more");
 }
 
+/* --- slow machines --------------------------------------------------------------------------------- */
+
+Test(poll_crowd, on_a_slow_machine_yields_may_take_longer)
+{
+    vb_poll_crowd_yield_costs(&crowd, 2000);
+    vb_poll_yielded(&crowd, now, now + 2 * MS);
+    cr_expect_eq(crowd.slow_for, 0, "twice as slow");
+    vb_poll_yielded(&crowd, now, now + 2 * MS + 1);
+    cr_expect_eq(crowd.slow_for, VB_POLL_SLOW_PERIOD_MIN_NS);
+}
+
+Test(poll_crowd, a_time_slice_is_long_on_any_machine)
+{
+    vb_poll_crowd_yield_costs(&crowd, 100000);
+    vb_poll_yielded(&crowd, now, now + VB_POLL_SLOW_YIELD_MAX_NS);
+    cr_expect_eq(crowd.slow_for, 0);
+    vb_poll_yielded(&crowd, now, now + VB_POLL_SLOW_YIELD_MAX_NS + 1);
+    cr_expect_eq(crowd.slow_for, VB_POLL_SLOW_PERIOD_MIN_NS);
+}
+
+Test(poll_crowd, on_a_slow_machine_sleeps_may_end_later)
+{
+    vb_poll_crowd_yield_costs(&crowd, 3000);
+    vb_poll_slept(&crowd, 100 * US, now, now + 100 * US + 3 * VB_POLL_LATE_NS);
+    cr_expect_eq(crowd.slow_until, 0);
+    vb_poll_slept(&crowd, 100 * US, now, now + 100 * US + 3 * VB_POLL_LATE_NS + 1);
+    cr_expect_gt(crowd.slow_until, now);
+}
+
 /* --- sleeps until news ---------------------------------------------------------------------------- */
 
 /* A sleep until news that lasts for that long. Returns its limit. */

@@ -70,6 +70,19 @@ Test(poll_state, occasional_polls_return_at_once)
     cr_expect_eq(thread.rhythm, VB_POLL_OCCASIONAL);
 }
 
+Test(poll_state, on_a_slow_machine_busy_polls_may_be_farther_apart)
+{
+    thread.brief.yield_ns = 2000;
+    for (int i = 0; i < VB_POLL_BUSY_POLLS; i++)
+        poll_once(&thread, 0, &queue[0]);
+    now += 2 * VB_POLL_BUSY_GAP_NS - US;
+    poll_once(&thread, 0, &queue[0]);
+    cr_expect_eq(thread.rhythm, VB_POLL_BUSY);
+    now += 2 * VB_POLL_BUSY_GAP_NS;
+    poll_once(&thread, 0, &queue[0]);
+    cr_expect_eq(thread.rhythm, VB_POLL_OCCASIONAL);
+}
+
 Test(poll_state, a_busy_thread_has_a_turn_at_each_poll_of_one_queue)
 {
     /* At first every queue is another one than that of the last turn. */

@@ -117,6 +117,15 @@ Test(poll_wait, a_thread_among_many_waits_as_usual)
     cr_expect_eq(vb_poll_self.brief.until, 0);
 }
 
+Test(poll_wait, it_hears_how_slow_the_machine_is)
+{
+    crowd();
+    atomic_store(&page.yield_ns, 12000);
+    vb_poll_wait(&cq);
+    cr_expect_eq(vb_poll_self.brief.yield_ns, 12000);
+    cr_expect_eq(context.crowd.yield_ns, 12000);
+}
+
 Test(poll_wait, a_thread_on_crowded_processors_sleeps_until_news)
 {
     crowd();

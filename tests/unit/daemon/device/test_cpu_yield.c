@@ -132,3 +132,17 @@ Test(cpu_yield, a_short_slice_ends_without_a_yield)
     cr_assert(!t.slice.brief);
     cr_assert_eq(slice(), usual);
 }
+
+Test(cpu_yield, on_a_slow_machine_yields_may_take_longer)
+{
+    struct cpu_yield t = {0};
+    uint64_t now = NS_PER_S;
+
+    for (unsigned i = 0; i < YIELD_COST_ENOUGH; i++)
+        cpu_yield_took(&t, now, now + 2 * NS_PER_US);
+    slow(&t, &now);
+    cr_expect_not(cpu_yield_hogged(&t, now), "1,000 yields");
+    now += SLOW + 1;
+    cpu_yield_took(&t, now - SLOW - 1, now);
+    cr_expect(cpu_yield_hogged(&t, now));
+}

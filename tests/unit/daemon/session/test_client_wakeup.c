@@ -98,6 +98,17 @@ Test(client_wakeup, clients_hear_that_they_are_many)
     }
 }
 
+Test(client_wakeup, clients_hear_what_a_yield_costs)
+{
+    for (unsigned i = 0; i < YIELD_COST_ENOUGH; i++) {
+        client_wakeup_pass(f.device, 1000 * NS_PER_US);
+        cr_assert_eq(page->yield_ns, 0, "not known yet");
+        yield_cost_note(&f.device->cpu_yield.cost, 12000);
+    }
+    client_wakeup_pass(f.device, 1000 * NS_PER_US);
+    cr_assert_eq(page->yield_ns, 12000);
+}
+
 /* A wait begins when the loop sees it, not at the end of the previous one. */
 Test(client_wakeup, a_thread_can_wait_again)
 {
