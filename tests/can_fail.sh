@@ -315,6 +315,8 @@ fault RUN_MTU unit/core test_rx_run daemon/core/responder/execute.c 'r->mtu == q
 fault RUN_LATE unit/core test_rx_run daemon/core/requester/burst.c '(ask_ack || run->n < want)' 'ask_ack'
 fault RUN_ANSWER unit/core test_rx_run daemon/core/requester/ack.c 'r->una_psn != run->first.psn || ' ''
 fault RUN_COST unit/core test_rx_run daemon/core/rx.c 'r->n * PACKET_COST' 'PACKET_COST'
+fault RUN_SINGLE unit/core test_rx_run daemon/core/qp/qp.h '? tx_append_plain(b' '? tx_append(b'
+fault RUN_ASKED unit/core test_rx_run daemon/core/requester/burst.c 't->plain->ackreq = true;' ';'
 fault RUN_SOURCE unit/core test_rx_run daemon/core/rx.c 'refusal(qp, &r->first, meta) != DROP_CAUSES' 'false'
 fault RUN_ADDRESS unit/core test_rx_run daemon/core/qp/qp.h 'memcmp(av->dgid, qp->e->cfg.gids[av->sgid_index], sizeof(av->dgid)) == 0' 'true'
 fault LOOKS_CAPTURE unit/daemon/loop test_traffic daemon/loop/tx.c 'return !capture_on(d) && ' 'return '

@@ -4,7 +4,7 @@
  *
  * Its owner (the daemon's device loop, or the simulator) drives it:
  *
- *     for each received batch:  engine_rx(packet) …            packets in
+ *     for each received batch:  engine_rx(packet) …            packets in; engine_rx_run for those of the device itself
  *     work requests:            qp_post_send, qp_post_recv     copies in
  *     timers:                   engine_expire when now >= engine_deadline
  *     then, until all are empty:

@@ -233,6 +233,8 @@ void device_rx_loopback(struct device *d, const struct tx_pkt *t, bool ce, const
     memcpy(meta.dst_gid, av->dgid, sizeof(meta.dst_gid));
     if (t->run)
         engine_rx_run(d->engine, t->run, &meta, now);
+    else if (t->plain)
+        engine_rx(d->engine, t->plain, &meta, now);
     else if (pkt_decode(p, t->len, &pkt) == PKT_OK)
         give_to_engine(d, &pkt, &meta, now);
     else

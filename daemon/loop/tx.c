@@ -61,12 +61,18 @@ static unsigned entries(const struct tx_pkt *p)
     return p->run ? p->run->n : 1;
 }
 
+/* Does the packet or run stay within the device? All others are encoded. */
+static bool stays_inside(const struct device *d, const struct tx_pkt *p)
+{
+    return p->run || p->plain || device_keeps_inside(d, p->av->dgid);
+}
+
 /* The index of the first packet from `first` on that is refused; b->n: none is. */
 static unsigned next_refused(struct device *d, const struct tx_batch *b, unsigned first)
 {
     if (!d->connections)
         return b->n;
-    while (first < b->n && (device_keeps_inside(d, b->pkt[first].av->dgid) || !is_refused(d, b, &b->pkt[first])))
+    while (first < b->n && (stays_inside(d, &b->pkt[first]) || !is_refused(d, b, &b->pkt[first])))
         first += entries(&b->pkt[first]);
     return first;
 }
@@ -111,7 +117,7 @@ static void sort_plain(struct device *d, const struct tx_batch *b, unsigned from
             refused = next_refused(d, b, ++i);
             continue;
         }
-        if (device_keeps_inside(d, b->pkt[i].av->dgid)) {
+        if (stays_inside(d, &b->pkt[i])) {
             keep_inside(s, i, false, 0);
             i += entries(&b->pkt[i]);
             continue;

@@ -252,6 +252,7 @@ fault RUN_MIDWAY requester/burst.c '!asks_midway(qp, done + n - 1)' 'true'
 fault RUN_CREDITS requester/ack.c 'if (tells && req_credits_received(qp, p))' 'if (false && p)'
 fault RUN_COUNT rx.c 'COUNT_N(qp, rcvd_pkts, r->n);' 'COUNT(qp, rcvd_pkts);'
 fault RUN_ROOM base/tx_batch.c 'op_table[pkt_run_opcode(r, n)].header_len + len' 'len'
+fault RUN_SINGLE base/tx_batch.c 'plain->payload_len = payload_len;' 'plain->payload_len = payload_len + pkt_pad(payload_len);'
 fault FLOW_WINDOW path/peer_window.h 'return p->inflight < window_bytes ? window_bytes - p->inflight : 0;' 'return p ? window_bytes : 0;'
 fault FLOW_ANSWER path/datagram_flow.c 'uint64_t mark = f->probe[i].mark;' 'uint64_t mark = f->charged;'
 fault CNP_IDLE rx.c 'if (!awaits_cnp(qp, now)) {' 'if (false) {' case

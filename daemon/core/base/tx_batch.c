@@ -70,6 +70,29 @@ struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct a
     return t;
 }
 
+struct tx_pkt *tx_append_plain(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
+                               uint32_t payload_len, uint8_t **payload)
+{
+    uint32_t len = op_table[p->opcode].header_len + payload_len + pkt_pad(payload_len) + ICRC_LEN;
+    size_t off = b->used;
+    if (!reserve(b, len))
+        return NULL;
+    struct tx_pkt *t = &b->pkt[b->n - 1];
+    struct pkt *plain = &b->plain[b->n - 1];
+    *plain = *p;
+    plain->payload = *payload = b->buf + off;
+    plain->payload_len = payload_len;
+    *t = (struct tx_pkt){
+        .av = av,
+        .off = (uint32_t)off,
+        .len = len,
+        .src_qpn = src_qpn,
+        .psn = p->psn,
+        .plain = plain,
+    };
+    return t;
+}
+
 struct pkt_run *tx_append_run(struct tx_batch *b, const struct pkt_run *r, const struct av *av, uint32_t src_qpn,
                               uint8_t **payload)
 {

@@ -29,6 +29,7 @@ struct tx_pkt {
     /* NULL: a packet. Otherwise this entry stands for all packets of the run, and the next run->n - 1 entries are not set.
      * off and len are those of the packets together. The run is in the batch. */
     const struct pkt_run *run;
+    struct pkt *plain; /* not NULL: a packet that was not encoded. It is in the batch, its payload at off. */
 };
 /* Limits of one GSO send: packets of one length, the last of which may be shorter. */
 struct gso_run {
@@ -49,6 +50,7 @@ struct tx_batch {
     bool hand_over;
     uint32_t runs; /* in and out: entries of run[] in use */
     struct pkt_run run[TX_BATCH_RUNS];
+    struct pkt plain[TX_BATCH_PKTS]; /* with the index of their entries */
     /* In: a GSO send that does not fit as a whole is mostly left for the next batch. tx_run_length uses it, too. */
     struct gso_run gso;
     struct { /* the last run, if n > 0 */
@@ -72,6 +74,9 @@ enum tx_result {
  * payload. av must stay valid as struct tx_pkt says. */
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
                          uint32_t payload_len, uint8_t **payload);
+/* As tx_append, for a packet that stays within the device: nothing is written but *p, and the payload later. */
+struct tx_pkt *tx_append_plain(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
+                               uint32_t payload_len, uint8_t **payload);
 /* Reserves room in the batch for packets of one message that stay within the device: as many of them as tx_append would
  * find room for. r: the headers of the first packet, the opcodes of the others, and the number and payload of all; *r is
  * copied. Returns the run that fits, with its n, payload_len and payload: the caller puts the bytes at *payload, and the

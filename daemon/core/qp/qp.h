@@ -129,11 +129,21 @@ static inline void qp_release(struct qp *qp, uint64_t cost)
         peer_window_release(qp->peer, cost);
 }
 
+/* Do packets of the QP to its peer stay within the device, unseen? The peer is another QP of the device, at the same
+ * address. */
+static inline bool qp_hands_over(const struct qp *qp, const struct tx_batch *b)
+{
+    const struct av *av = &qp->attr.av;
+    return b->hand_over && qp->type != QPT_UD &&
+           memcmp(av->dgid, qp->e->cfg.gids[av->sgid_index], sizeof(av->dgid)) == 0;
+}
+
 /* As tx_append, for a packet of this QP to its own destination. */
 static inline struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len,
                                        uint8_t **payload)
 {
-    struct tx_pkt *t = tx_append(b, p, &qp->attr.av, qp->qpn, payload_len, payload);
+    struct tx_pkt *t = qp_hands_over(qp, b) ? tx_append_plain(b, p, &qp->attr.av, qp->qpn, payload_len, payload)
+                                            : tx_append(b, p, &qp->attr.av, qp->qpn, payload_len, payload);
     if (t) {
         COUNT(qp, sent_pkts);
         COUNT_N(qp, sent_bytes, payload_len);
@@ -141,13 +151,6 @@ static inline struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const 
     return t;
 }
 
-/* May packets of the QP to its peer go into the batch as a run? The peer is another QP of the device, at the same address. */
-static inline bool qp_hands_over(const struct qp *qp, const struct tx_batch *b)
-{
-    const struct av *av = &qp->attr.av;
-    return b->hand_over && b->runs < TX_BATCH_RUNS && qp->type != QPT_UD &&
-           memcmp(av->dgid, qp->e->cfg.gids[av->sgid_index], sizeof(av->dgid)) == 0;
-}
 /* As tx_append_run, for packets of this QP to its own destination. */
 static inline struct pkt_run *qp_append_run(struct qp *qp, struct tx_batch *b, const struct pkt_run *r,
                                             uint8_t **payload)

@@ -254,7 +254,10 @@ static bool fetch_word(struct qp *qp, struct send_wqe *w)
 static void ask_late(struct burst *s)
 {
     const struct tx_pkt *t = &s->b->pkt[s->b->n - 1];
-    pkt_ask_ack(s->b->buf + t->off);
+    if (t->plain)
+        t->plain->ackreq = true;
+    else
+        pkt_ask_ack(s->b->buf + t->off);
     if (psn_diff(t->psn, s->sent0) >= 0)
         rtt_packet_planned(s->qp->req, t->psn, s->now);
 }
@@ -262,7 +265,7 @@ static void ask_late(struct burst *s)
 /* Is the packet sent for the first time, to a QP of this device that takes it as part of a run? */
 static bool may_hand_over(const struct burst *s, const struct send_wqe *w, uint32_t off)
 {
-    return qp_hands_over(s->qp, s->b) && !(w->wr.flags & SEND_INLINE) &&
+    return qp_hands_over(s->qp, s->b) && s->b->runs < TX_BATCH_RUNS && !(w->wr.flags & SEND_INLINE) &&
            psn_diff(psn_add(w->first_psn, off), s->sent0) >= 0;
 }
 

@@ -101,7 +101,7 @@ static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct r
     uint8_t credits = resp_give_credits(qp);
     uint32_t done = 0;
     *bufs = 0;
-    if (n > 1 && !res->again && qp_hands_over(qp, b)) {
+    if (n > 1 && !res->again && b->runs < TX_BATCH_RUNS && qp_hands_over(qp, b)) {
         done = plan_whole(qp, b, res, n, credits, buf);
         *bufs = done > 0;
         n = done; /* no room for more */

@@ -244,7 +244,8 @@ static void ship(struct host *h, const struct tx_batch *b, uint32_t index, const
         return;
     }
     int dst = host_of(s, av->dgid, &v6);
-    sim_require(s, dst == h->index || !b->pkt[index].run, "host %d: a run to another host", h->index);
+    sim_require(s, dst == h->index || (!b->pkt[index].run && !b->pkt[index].plain),
+                "host %d: a packet to another host is not encoded", h->index);
     if (s->sc.direct_loop && dst == h->index) {
         rx_direct(h, b, index, k);
     } else {
@@ -252,13 +253,11 @@ static void ship(struct host *h, const struct tx_batch *b, uint32_t index, const
     }
 }
 
-/* Checks packet i of the run of an entry as if it had been encoded. */
-static void observe_run(struct host *h, const struct tx_pkt *entry, uint32_t i)
+/* Checks a packet of an entry that was not encoded as if it had been. */
+static void observe_plain(struct host *h, const struct tx_pkt *entry, struct pkt k)
 {
     static uint8_t bytes[PKT_HEADERS_MAX + PKT_MTU_MAX + ICRC_LEN];
-    struct pkt k;
-    pkt_run_packet(entry->run, i, &k);
-    sim_require(h->sim, k.payload_len <= PKT_MTU_MAX, "host %d: a packet of a run is too long", h->index);
+    sim_require(h->sim, k.payload_len <= PKT_MTU_MAX, "host %d: hands over a packet that is too long", h->index);
     size_t header_len = pkt_encode(&k, bytes);
     memcpy(bytes + header_len, k.payload, k.payload_len);
     memset(bytes + header_len + k.payload_len, 0, k.pad);
@@ -277,7 +276,7 @@ static uint32_t entries(const struct tx_pkt *t)
     return t->run ? t->run->n : 1;
 }
 
-/* Checks the packets of a batch, and decodes them into k. A run is checked packet by packet, and not decoded. */
+/* Checks the packets of a batch, and decodes them into k. A run is checked packet by packet. */
 static void observe_batch(struct host *h, const struct tx_batch *b, struct pkt *k)
 {
     struct sim *s = h->sim;
@@ -288,10 +287,15 @@ static void observe_batch(struct host *h, const struct tx_batch *b, struct pkt *
         sim_require(s, t->off == at && t->len >= BTH_LEN + ICRC_LEN && t->len <= b->used - at,
                     "host %d: packet %u of the batch is at %u + %u", h->index, i, t->off, t->len);
         at += t->len;
-        if (t->run) {
-            for (uint32_t n = 0; n < t->run->n; n++) {
-                observe_run(h, t, n);
-            }
+        for (uint32_t n = 0; t->run && n < t->run->n; n++) {
+            pkt_run_packet(t->run, n, &k[i]);
+            observe_plain(h, t, k[i]);
+        }
+        if (t->plain) {
+            observe_plain(h, t, *t->plain);
+            k[i] = *t->plain;
+        }
+        if (t->run || t->plain) {
             continue;
         }
         enum pkt_error err = pkt_decode(b->buf + t->off, t->len, &k[i]);
@@ -321,7 +325,8 @@ static uint32_t send_batch(struct host *h, bool hold_acks)
                 h->index, n, b.n, b.used);
     observe_batch(h, &b, k);
     for (uint32_t i = 0; i < n; i += entries(&b.pkt[i])) {
-        sim_require(s, s->sc.hand_over || !b.pkt[i].run, "host %d: a run that nobody wants", h->index);
+        sim_require(s, s->sc.hand_over || (!b.pkt[i].run && !b.pkt[i].plain), "host %d: hands packets over unasked",
+                    h->index);
         ship(h, &b, i, &k[i]);
     }
     return n;

@@ -95,10 +95,12 @@ static void arrive(void)
         meta.src_qpn = b.pkt[i].src_qpn;
         if (b.pkt[i].run) {
             engine_rx_run(fix.e, b.pkt[i].run, &meta, fix.now);
-            continue;
+        } else if (b.pkt[i].plain) {
+            engine_rx(fix.e, b.pkt[i].plain, &meta, fix.now);
+        } else {
+            cr_assert_eq(pkt_decode(buf + b.pkt[i].off, b.pkt[i].len, &p), PKT_OK);
+            engine_rx(fix.e, &p, &meta, fix.now);
         }
-        cr_assert_eq(pkt_decode(buf + b.pkt[i].off, b.pkt[i].len, &p), PKT_OK);
-        engine_rx(fix.e, &p, &meta, fix.now);
     }
 }
 
@@ -261,21 +263,45 @@ Test(rx_run, nothing_is_a_run_if_somebody_looks)
     begin(QPT_RC, 1, 1);
     b.hand_over = false;
     post(WR_RDMA_WRITE, 4 * MTU, 0);
-    cr_assert_eq(send(), 4);
+    post(WR_RDMA_WRITE, 8, 0);
+    cr_assert_eq(send(), 5);
     cr_expect(b.runs == 0 && !b.pkt[0].run && !b.pkt[3].run);
+    cr_expect_null(b.pkt[4].plain);
 }
 
-/* A run finds as much room as its packets would. Here a GSO send of four packets would not fit any more. What is left is sent
- * in the next batch, and the last packet in this one asks for an ACK. */
-Test(rx_run, a_full_batch_cuts_a_run)
+Test(rx_run, a_message_of_one_packet_is_not_encoded)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_WRITE, 10 * MTU, 0);
+    post(WR_RDMA_WRITE, 8, 0);
+    cr_assert_eq(send(), 1);
+    cr_assert(!b.pkt[0].run && b.pkt[0].plain);
+    cr_expect(b.pkt[0].plain->opcode == OP_WRITE_ONLY && b.pkt[0].plain->ackreq);
+    cr_expect_arr_eq(buf, fix.bytes, 8, "the payload without headers");
+    arrive();
+    cr_expect_arr_eq(fix.bytes + TO, fix.bytes, 8);
+    cr_assert_eq(send(), 1);
+    cr_assert_not_null(b.pkt[0].plain, "nor is the ACK");
+    arrive();
+    finish(WC_SUCCESS);
+}
+
+/* A batch with room for six packets, because a GSO send of four more would not fit. */
+static void full_after_six(void)
+{
     b.buf = buf;
     b.cap = 2700;
     b.gso = (struct gso_run){.bytes = 65000, .pkts = 4};
     b.n = b.runs = b.acks = 0;
     b.used = 0;
+}
+
+/* A run finds as much room as its packets would. What is left is sent in the next batch, and the last packet in this one asks
+ * for an ACK. */
+Test(rx_run, a_full_batch_cuts_a_run)
+{
+    begin(QPT_RC, 1, 1);
+    post(WR_RDMA_WRITE, 10 * MTU, 0);
+    full_after_six();
     cr_assert_eq(engine_tx(fix.e, &b, fix.now), 6);
     cr_assert(b.pkt[0].run && b.pkt[0].run->n == 6);
     cr_expect(b.pkt[0].run->last.opcode == OP_WRITE_MIDDLE && b.pkt[0].run->last.ackreq);
@@ -283,4 +309,22 @@ Test(rx_run, a_full_batch_cuts_a_run)
     cr_expect_eq(fix.writes, 1);
     finish(WC_SUCCESS);
     cr_expect_arr_eq(fix.bytes + TO, fix.bytes, 10 * MTU);
+}
+
+Test(rx_run, packets_that_are_sent_again_ask_at_the_end_of_a_full_batch)
+{
+    begin(QPT_RC, 1, 1);
+    post(WR_RDMA_WRITE, 10 * MTU, 0);
+    cr_assert_eq(send(), 10); /* and is lost */
+    post(WR_RDMA_WRITE, MTU, 0);
+    cr_assert_eq(send(), 1);
+    arrive();
+    cr_assert_eq(send(), 1, "a NAK");
+    arrive();
+    full_after_six();
+    cr_assert_eq(engine_tx(fix.e, &b, fix.now), 6);
+    for (int i = 0; i < 6; i++) {
+        cr_assert(b.pkt[i].plain && !b.pkt[i].run && b.pkt[i].retransmit);
+        cr_expect_eq(b.pkt[i].plain->ackreq, i == 5, "packet %d", i);
+    }
 }
