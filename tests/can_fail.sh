@@ -312,7 +312,7 @@ fault REORDERING unit/core/path test_reordering daemon/core/path/reordering.c 'e
 fault HELD_WHERE unit/daemon/loop test_traffic daemon/loop/device_setup.c 'c->reorder_mem = d->reorder_mem;' ''
 fault RUN_WHOLE unit/core test_rx_run daemon/core/rx.c 'if (!qp || !take_run(qp, r, meta, now)) {' 'if (!qp || true || !take_run(qp, r, meta, now)) {'
 fault RUN_MTU unit/core test_rx_run daemon/core/responder/execute.c 'r->mtu == qp->mtu && ' ''
-fault RUN_LATE unit/core test_rx_run daemon/core/requester/burst.c '(ask_ack || run->n < want)' 'ask_ack'
+fault RUN_LATE unit/core test_rx_run daemon/core/requester/burst.c 'run->last.ackreq = qp_is_reliable(qp);' 'run->last.ackreq |= run->n == want;'
 fault RUN_ANSWER unit/core test_rx_run daemon/core/requester/ack.c 'r->una_psn != run->first.psn || ' ''
 fault RUN_COST unit/core test_rx_run daemon/core/rx.c 'r->n * PACKET_COST' 'PACKET_COST'
 fault RUN_SINGLE unit/core test_rx_run daemon/core/qp/qp.h '? tx_append_plain(b' '? tx_append(b'

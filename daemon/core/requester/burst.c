@@ -172,9 +172,9 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     return t;
 }
 
-/* Plans `want` packets from packet off on as one run within the device. Only its last packet may ask for an ACK. It asks if
- * the batch has no room for more. Returns how many found room. */
-static uint32_t plan_whole(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t want, bool ask_ack)
+/* Plans `want` packets from packet off on as one run within the device. Only its last packet asks for an ACK. Returns how many
+ * found room. */
+static uint32_t plan_whole(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t want)
 {
     struct qp *qp = s->qp;
     uint32_t start = off * qp->mtu;
@@ -190,7 +190,7 @@ static uint32_t plan_whole(struct burst *s, const struct send_wqe *w, uint32_t o
     if (!run)
         return 0;
     fill_headers(qp, w, off + run->n - 1, 0, &run->last);
-    run->last.ackreq |= (ask_ack || run->n < want) && qp_is_reliable(qp);
+    run->last.ackreq = qp_is_reliable(qp);
     s->buf[s->bufs++] = (struct buf){.p = payload, .len = run->payload_len};
     s->budget -= min32(run->payload_len, s->budget);
     if (run->last.ackreq)
@@ -287,7 +287,7 @@ static uint32_t plan_packets(struct burst *s, const struct send_wqe *w, uint32_t
     do {
         n = may_hand_over(s, w, off + done) ? up_to_ack(qp, done, want) : 1;
         bool asks = done + n == want || asks_midway(qp, done + n - 1);
-        got = n > 1 ? plan_whole(s, w, off + done, n, asks) : plan_packet(s, w, off + done, 0, asks) != NULL;
+        got = n > 1 ? plan_whole(s, w, off + done, n) : plan_packet(s, w, off + done, 0, asks) != NULL;
         whole = got ? n > 1 : whole;
         done += got;
     } while (got == n && done < want);
