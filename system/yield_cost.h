@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a yield costs on this machine while nothing else runs: the cheapest of the yields of a thread. A yield of less than
- * a microsecond is usual. Where processors are emulated it takes ten times as long.
+/* Measures the cost of a yield on this machine while nothing else runs: the shortest of the yields of a thread. It is
+ * usually less than a microsecond. Where processors are emulated, it is ten times as long.
  *
  * Times that tell a crowded machine from a calm one follow it. Otherwise a slow machine would be taken for a crowded
  * one. The daemon measures, because it also runs while the machine is calm, and tells its clients. */

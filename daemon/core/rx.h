@@ -28,8 +28,8 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
  * with RNR NAK. This is for tests of programs. */
 void engine_withhold_recv(struct engine *e, bool on);
 /* As engine_rx for each packet of the run, with the same results. The payload of the run must stay valid as that of a
- * packet. A QP checks the packets together and writes their payload at once if nothing stands against it: all packets
- * come in their order, and fit. Otherwise it takes them one by one. */
+ * packet. The QP checks the packets together, and writes their payload at once. If a check fails, it takes the packets one
+ * by one. */
 void engine_rx_run(struct engine *e, const struct pkt_run *r, const struct rx_meta *meta, uint64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A run: consecutive packets of one message that stay within their device, where nobody wants to see packets. Nothing is
- * encoded, and the payload lies in one piece. The packets exist as numbers only: a run counts as its packets for windows,
- * PSNs, counters and turns. So a QP does with a run what it would have done with the packets. */
+/* A run: consecutive packets of one message from one QP of a device to another, while nothing wants to see the packets. The
+ * sender does not encode them: the run has the headers of the first and the last one, and their payload in one piece. For
+ * windows, PSNs, counters and turns, a run counts as its packets. So a QP does with a run the same as with the packets. */
 #ifndef PUMICE_DAEMON_CORE_BASE_PKT_RUN_H
 #define PUMICE_DAEMON_CORE_BASE_PKT_RUN_H
 

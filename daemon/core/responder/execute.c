@@ -232,7 +232,7 @@ enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
 
 /* --- runs --------------------------------------------------------------------------------------- */
 
-/* Is each packet of the run long enough, but no longer than the path MTU (IBA 9.7.4.1.5)? */
+/* Has each packet of the run a length that is legal for its opcode (IBA 9.7.4.1.5)? Only the last one may be shorter. */
 static bool run_lengths_fit(const struct qp *qp, const struct pkt_run *r)
 {
     uint32_t last = pkt_run_payload_len(r, r->n - 1);

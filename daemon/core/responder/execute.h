@@ -8,8 +8,8 @@
 /* Carries out a request packet with the expected PSN. */
 enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now);
 /* Carries out a run of request packets that begins with the expected PSN, with the same checks as for one packet. False:
- * something stands against it, and the packets are to be carried out one by one. Nothing that shows has changed then:
- * the first packet sets anew what has. */
+ * a check has failed, and the packets are to be carried out one by one. Then no user sees a change, and the first packet
+ * overwrites what has changed in the QP. */
 bool resp_execute_run(struct qp *qp, const struct pkt_run *r, uint64_t now);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Runs: packets of one message that QPs of one device hand to each other (daemon/core/base/pkt_run.h). The simulator shows
- * that the results are those of the packets. This shows that they are handed over as a whole, and when they are not. */
+/* Tests runs: packets of one message that one QP of a device hands to another (daemon/core/base/pkt_run.h). The simulator
+ * shows that the results are those of the packets. These tests show when a QP takes a run as a whole, and when packet by
+ * packet. */
 #include "daemon/core/qp/engine_state.h"
 #include "tests/unit/core/core_fixture.h"
 
@@ -60,12 +61,12 @@ static void end(void)
 
 TestSuite(rx_run, .fini = end);
 
-static void post(uint8_t opcode, uint32_t len, uint8_t flags)
+static void post(uint8_t opcode, uint32_t len)
 {
     struct sge sge = {FIX_VA, len, key};
     struct send_wr wr = {.wr_id = 1,
                          .opcode = opcode,
-                         .flags = (uint8_t)(SEND_SIGNALED | flags),
+                         .flags = SEND_SIGNALED,
                          .num_sge = 1,
                          .remote_addr = FIX_VA + TO,
                          .rkey = key,
@@ -76,7 +77,7 @@ static void post(uint8_t opcode, uint32_t len, uint8_t flags)
     cr_assert_eq(qp_post_send(from, &wr, &sge, fix.bytes), 0);
 }
 
-/* What the engine sends next. Returns the number of packets. */
+/* Lets the engine fill the batch. Returns the number of packets. */
 static uint32_t send(void)
 {
     b.buf = buf;
@@ -116,7 +117,7 @@ static void finish(uint8_t status)
 Test(rx_run, a_write_is_checked_and_written_once)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_WRITE, 10 * MTU + 3, 0);
+    post(WR_RDMA_WRITE, 10 * MTU + 3);
     cr_assert_eq(send(), 11, "a run counts as its packets");
     cr_assert(b.runs == 1 && b.pkt[0].run);
     const struct pkt_run *r = b.pkt[0].run;
@@ -134,7 +135,7 @@ Test(rx_run, a_write_is_checked_and_written_once)
 Test(rx_run, a_read_is_answered_by_a_run)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_READ, 9 * MTU, 0);
+    post(WR_RDMA_READ, 9 * MTU);
     cr_assert_eq(send(), 1);
     arrive();
     cr_assert_eq(send(), 9);
@@ -151,7 +152,7 @@ Test(rx_run, a_send_fills_its_receive_request)
     struct sge sge = {FIX_VA + TO, 4096, key};
     struct recv_wr wr = {.wr_id = 2, .num_sge = 1};
     cr_assert_eq(qp_post_recv(to, &wr, &sge), 0);
-    post(WR_SEND_WITH_IMM, 5 * MTU, 0);
+    post(WR_SEND_WITH_IMM, 5 * MTU);
     cr_assert_eq(send(), 5);
     arrive();
     cr_expect_eq(fix.writes, 1);
@@ -165,7 +166,7 @@ Test(rx_run, a_send_fills_its_receive_request)
 Test(rx_run, a_message_without_a_receive_request_gets_an_rnr_nak)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_SEND, 5 * MTU, 0);
+    post(WR_SEND, 5 * MTU);
     cr_assert_eq(send(), 5);
     arrive();
     cr_expect_eq(fix.writes, 0);
@@ -176,7 +177,7 @@ Test(rx_run, a_message_without_a_receive_request_gets_an_rnr_nak)
 Test(rx_run, a_peer_with_another_path_mtu_refuses_the_first_packet)
 {
     begin(QPT_RC, 1, 2);
-    post(WR_RDMA_WRITE, 4 * MTU, 0);
+    post(WR_RDMA_WRITE, 4 * MTU);
     cr_assert_eq(send(), 4);
     arrive();
     cr_expect_eq(fix.writes, 0);
@@ -186,7 +187,7 @@ Test(rx_run, a_peer_with_another_path_mtu_refuses_the_first_packet)
 Test(rx_run, a_key_that_does_not_allow_it_refuses_the_first_packet)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_WRITE, FIX_MEM - TO, 0);
+    post(WR_RDMA_WRITE, FIX_MEM - TO);
     cr_assert_eq(send(), (FIX_MEM - TO) / MTU);
     cr_assert_eq(mr_deregister(fix.e, key), 0);
     arrive();
@@ -197,9 +198,9 @@ Test(rx_run, a_key_that_does_not_allow_it_refuses_the_first_packet)
 Test(rx_run, a_run_behind_a_gap_is_taken_packet_by_packet)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_WRITE, 4 * MTU, 0);
+    post(WR_RDMA_WRITE, 4 * MTU);
     cr_assert_eq(send(), 4); /* and is lost */
-    post(WR_RDMA_WRITE, 4 * MTU, 0);
+    post(WR_RDMA_WRITE, 4 * MTU);
     cr_assert_eq(send(), 4);
     arrive();
     cr_expect_eq(fix.writes, 0);
@@ -213,7 +214,7 @@ Test(rx_run, a_run_behind_a_gap_is_taken_packet_by_packet)
 Test(rx_run, an_unreliable_qp_takes_it_packet_by_packet)
 {
     begin(QPT_UC, 1, 1);
-    post(WR_RDMA_WRITE, 4 * MTU, 0);
+    post(WR_RDMA_WRITE, 4 * MTU);
     cr_assert_eq(send(), 4);
     cr_assert(b.pkt[0].run);
     arrive();
@@ -226,7 +227,7 @@ Test(rx_run, an_unreliable_qp_takes_it_packet_by_packet)
 Test(rx_run, a_run_of_another_qp_is_dropped)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_WRITE, 4 * MTU, 0);
+    post(WR_RDMA_WRITE, 4 * MTU);
     cr_assert_eq(send(), 4);
     b.pkt[0].src_qpn++;
     arrive();
@@ -237,7 +238,7 @@ Test(rx_run, a_run_of_another_qp_is_dropped)
 Test(rx_run, packets_to_another_address_are_packets)
 {
     begin(QPT_RC, 2, 1);
-    post(WR_RDMA_WRITE, 4 * MTU, 0);
+    post(WR_RDMA_WRITE, 4 * MTU);
     cr_assert_eq(send(), 4);
     cr_expect(b.runs == 0 && !b.pkt[0].run && !b.pkt[3].run);
 }
@@ -246,8 +247,8 @@ Test(rx_run, nothing_is_a_run_if_somebody_looks)
 {
     begin(QPT_RC, 1, 1);
     b.hand_over = false;
-    post(WR_RDMA_WRITE, 4 * MTU, 0);
-    post(WR_RDMA_WRITE, 8, 0);
+    post(WR_RDMA_WRITE, 4 * MTU);
+    post(WR_RDMA_WRITE, 8);
     cr_assert_eq(send(), 5);
     cr_expect(b.runs == 0 && !b.pkt[0].run && !b.pkt[3].run);
     cr_expect_null(b.pkt[4].plain);
@@ -256,7 +257,7 @@ Test(rx_run, nothing_is_a_run_if_somebody_looks)
 Test(rx_run, a_message_of_one_packet_is_not_encoded)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_WRITE, 8, 0);
+    post(WR_RDMA_WRITE, 8);
     cr_assert_eq(send(), 1);
     cr_assert(!b.pkt[0].run && b.pkt[0].plain);
     cr_expect(b.pkt[0].plain->opcode == OP_WRITE_ONLY && b.pkt[0].plain->ackreq);
@@ -279,12 +280,12 @@ static void full_after_six(void)
     b.used = 0;
 }
 
-/* A run finds as much room as its packets would. What is left is sent in the next batch, and the last packet in this one asks
- * for an ACK. */
+/* A run finds as much room as its packets would. The engine sends the others in the next batch. The last packet in this batch
+ * asks for an ACK. */
 Test(rx_run, a_full_batch_cuts_a_run)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_WRITE, 10 * MTU, 0);
+    post(WR_RDMA_WRITE, 10 * MTU);
     full_after_six();
     cr_assert_eq(engine_tx(fix.e, &b, fix.now), 6);
     cr_assert(b.pkt[0].run && b.pkt[0].run->n == 6);
@@ -298,7 +299,7 @@ Test(rx_run, a_full_batch_cuts_a_run)
 Test(rx_run, responses_behind_a_gap_are_not_the_expected_ones)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_READ, 10 * MTU, 0);
+    post(WR_RDMA_READ, 10 * MTU);
     cr_assert_eq(send(), 1);
     arrive();
     full_after_six();
@@ -313,9 +314,9 @@ Test(rx_run, responses_behind_a_gap_are_not_the_expected_ones)
 Test(rx_run, packets_that_are_sent_again_ask_at_the_end_of_a_full_batch)
 {
     begin(QPT_RC, 1, 1);
-    post(WR_RDMA_WRITE, 10 * MTU, 0);
+    post(WR_RDMA_WRITE, 10 * MTU);
     cr_assert_eq(send(), 10); /* and is lost */
-    post(WR_RDMA_WRITE, MTU, 0);
+    post(WR_RDMA_WRITE, MTU);
     cr_assert_eq(send(), 1);
     arrive();
     cr_assert_eq(send(), 1, "a NAK");

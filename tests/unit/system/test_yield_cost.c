@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a yield costs on this machine, and thresholds that follow it. The times are made up. */
+/* Tests how the cost of a yield is measured, and how thresholds follow it (system/yield_cost.h). The times are made up. */
 #include "system/yield_cost.h"
 
 #include <criterion/criterion.h>
