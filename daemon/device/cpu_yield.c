@@ -7,7 +7,7 @@
 
 /* A yield longer than this was slow. The limit is less than a time slice. It is more than the ranks of a job on a
  * crowded processor need, if each polls and yields once. On a machine where yields cost more than usual it is longer, up
- * to the maximum. */
+ * to the maximum. That is less than a time slice of a kernel whose ticks are 4 ms apart. */
 #define SLOW_YIELD_NS NS_PER_MS
 #define SLOW_YIELD_MAX_NS (5 * NS_PER_MS / 2)
 /* After a slow yield the thread sleeps early for this long. One slow yield may be chance, so the time grows to the

@@ -95,7 +95,7 @@ enum ring_verdict ring_read_send(const struct ring *r, struct send_slot *out)
     wr->rkey = w.rkey;
     wr->compare_add = w.compare_add;
     wr->swap = w.swap;
-    wr->srqn = w.srqn;
+    wr->srqn = w.srqn & QPN_MASK; /* as many bits as the packet's field has */
     if (r->has_av) {
         read_ud(&w, body, &wr->ud);
         body += sizeof(struct pm_av);

@@ -30,7 +30,8 @@
  * round of yields among many ranks that poll. Measured: 150 us was less than such a round, and the ranks slept as if
  * other programs computed. */
 #define VB_POLL_SLOW_YIELD_NS       UINT64_C(1000000)
-/* On a machine where yields cost more than usual it is longer, but still less than a time slice (3 ms). */
+/* On a machine where yields cost more than usual it is longer. It is still less than a time slice of a kernel whose ticks
+ * are 4 ms apart. */
 #define VB_POLL_SLOW_YIELD_MAX_NS   UINT64_C(2500000)
 /* How long CROWDED lasts: MIN after the first slow yield, which may be an accident. Each further slow yield doubles it,
  * up to MAX. Chosen, not measured. */

@@ -40,7 +40,7 @@ static struct pm_send_wqe *start(uint8_t opcode, bool has_av)
                               .remote_qpn = 0xff616263,
                               .remote_qkey = 0x71727374,
                               .mr_key = 0x81828384,
-                              .srqn = 0x91,
+                              .srqn = 0xff919293,
                               .opcode = opcode};
     return w;
 }
@@ -57,7 +57,7 @@ Test(daemon_ring, common_fields)
     cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
     cr_assert(out.wr.wr_id == w->wr_id && out.wr.slot == 5 && out.wr.opcode == WR_RDMA_WRITE_WITH_IMM);
     cr_assert(out.wr.flags == (SEND_FENCE | SEND_SOLICITED) && out.wr.num_sge == 2 && out.wr.inline_len == 0);
-    cr_assert(out.wr.remote_addr == w->remote_addr && out.wr.rkey == w->rkey && out.wr.srqn == 0x91);
+    cr_assert(out.wr.remote_addr == w->remote_addr && out.wr.rkey == w->rkey && out.wr.srqn == 0x919293);
     cr_assert_arr_eq(out.wr.imm, &w->imm, 4);
     cr_assert_arr_eq((uint8_t *)out.sge, (const uint8_t *)sge, sizeof(sge));
 }
@@ -90,7 +90,7 @@ Test(daemon_ring, bind)
 
     cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
     cr_assert(out.wr.bind.mw_key == w->rkey && out.wr.bind.new_key == w->imm && out.wr.bind.mr_key == w->mr_key);
-    cr_assert(out.wr.bind.access == 0x91 && out.wr.bind.addr == w->remote_addr);
+    cr_assert(out.wr.bind.access == 0xff919293 && out.wr.bind.addr == w->remote_addr);
     cr_assert_eq(out.wr.bind.length, w->compare_add);
 }
 
