@@ -14,7 +14,7 @@ class Result:
     role: str  # what Pumice is: client or server
     verdict: str  # ok, deviates, failed
     reason: str  # of a deviation
-    conforms: bool  # a deviation is known, and the case was ok
+    conforms: bool  # a deviation that always shows is known, and the case was ok
 
     def text(self):
         return "deviates (rxe)" if self.verdict == "deviates" else self.verdict

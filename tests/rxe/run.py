@@ -176,7 +176,7 @@ class Runner:
         known = deviations.find(name, role)
         reason = next((d.reason for d in known if not held and d.explains(text)), "")
         verdict = "ok" if held else "deviates" if reason else "failed"
-        result = report.Result(name, role, verdict, reason, bool(held and known))
+        result = report.Result(name, role, verdict, reason, held and any(d.always for d in known))
         self.results.append(result)
         line = f"{result.text():9} {name}, Pumice is the {role} ({seconds:.1f} s{traffic})"
         print(line + (f": {reason}" if reason else ""), flush=True)
