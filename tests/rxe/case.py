@@ -20,7 +20,7 @@ class Case:
     # Of programs that connect by rdma_cm; cm_cases.py says what arguments may name.
     server: list = None  # the server's command
     listens: str = "{port}"  # the port of rdma_cm on which the client waits for the server; "": both start at once
-    stays: bool = False  # the server does not end by itself
+    stays: bool = False  # the server does not end by itself; it is killed when the client has ended
     group: str = ""  # a multicast address
     play: object = None  # a function of a cm_cases.Play, in place of a pair of programs
 

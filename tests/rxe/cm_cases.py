@@ -135,8 +135,8 @@ def rejected(play):
         client = play.start("client", argv)
         code = play.ended(client, 30, "a client did not end")
         play.need(code != 0, "a client ended with 0")
-        # The rejection reaches rstream before it polls, between its calls, or within rpoll, which then returns POLLERR and sets no errno:
-        # rstream prints the one that rconnect may have set.
+        # The rejection reaches rstream before it polls, between its calls, or within rpoll. Then rpoll returns POLLERR and sets no errno, and
+        # rstream prints an old one: none, or that of rconnect.
         wanted = r"RDMA_CM_EVENT_REJECTED|event: .*REJECTED, error|Connection refused|endpoint is not connected|rpoll: (Success|Operation now in progress)"
         play.need(re.search(wanted, client.output()), "a client does not say that it was rejected")
     client = play.start("client", ["udaddy", *AT])

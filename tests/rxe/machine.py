@@ -200,7 +200,7 @@ class Machine(labs.Lab):
     def pair_of(self, sides, argvs, port, seconds, cm=False, stays=False):
         """Runs a server on the first side, and its client on the second when it listens: on a TCP port, or on one of rdma_cm (cm). Returns
         both, ended, with their exit codes. port None: the client does not wait. stays: the server has to run until the client has ended;
-        then it is killed, and its exit code is 0."""
+        then it is killed, and its exit code is 0. If it has ended before, that is Trouble."""
         server = self.spawn(sides[0], argvs[0], "server", port, cm)
         client, codes = None, [None, None]
         try:
@@ -212,7 +212,9 @@ class Machine(labs.Lab):
                 labs.wait_listening(server, port)
             client = self.spawn(sides[1], argvs[1], "client")
             codes[1] = client.wait(seconds)
-            codes[0] = 0 if stays and server.alive() else server.wait(10 if codes[1] == 0 else 1)
+            if stays and not server.alive():
+                raise labs.Trouble(f"the server ended with {server.wait(1)}, before the client: {server.line}\n{server.output()}")
+            codes[0] = 0 if stays else server.wait(10 if codes[1] == 0 else 1)
         finally:
             for process in (server, client):
                 if process and process.alive():
