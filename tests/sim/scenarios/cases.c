@@ -200,6 +200,10 @@ const struct sim_case sim_cases[] = {
     {.name = "rnr-exhausted", .about = "rnr_retry 3: the fourth NAK is the end", .plant = PLANT_RNR, .rnr_retry = 3,
      .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, 0, 10}, {WR_RDMA_WRITE, SIGNALED, 10}},
      .done_least = 3 * 640 * US, .done_most = 3 * 640 * US + 600 * US, .count = {COUNT(send_rnr_err, 4, 4), COUNT(retry_rnr_exceeded_err, 1, 1)}},
+    {.name = "rnr-twice", .about = "each packet comes twice, and so do the NAKs: one that comes during the wait is no retry", .plant = PLANT_RNR,
+     .rnr_retry = 3, .net = {.dup = 1000}, .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, 0, 10}, {WR_RDMA_WRITE, SIGNALED, 10}},
+     .done_least = 3 * 640 * US, .done_most = 3 * 640 * US + 600 * US,
+     .count = {COUNT(rcvd_rnr_err, 7, 7), COUNT(rnr_retrans, 9, 9), COUNT(retry_rnr_exceeded_err, 1, 1)}},
 
     /* --- end-to-end credits ------------------------------------------------------------------------ */
     {.name = "credits", .about = "one receive is there, the others come after 3 ms: no message is refused", .credits = 3, .recv_ready = 1,
