@@ -122,7 +122,7 @@ fault SHRINK unit/cmd test_ddmin src/cmd/replay/ddmin.c 'result = try_parts(s, p
 # --- processors
 fault CPU_ADVICE unit/daemon/loop test_cpu_advice daemon/loop/cpu_advice.c 'if (sessions > processors)' 'if (false)'
 fault CPU_STREAM unit/daemon/loop test_cpu_advice daemon/loop/cpu_advice.c 'if (outside <= FEW * datagrams)' 'if (true)'
-fault CPU_AWAY unit/verbs test_poll_state src/verbs/base/poll_state.c '(!view->away && is_crowded(t, crowd, view->now))' 'is_crowded(t, crowd, view->now)'
+fault CPU_AWAY unit/verbs test_poll_state src/verbs/base/poll_state.c '(!view->away && !gains_apart(t, crowd, view->now))' 'is_crowded(t, crowd, view->now)'
 fault CPU_CROWD unit/verbs test_poll_state src/verbs/base/poll_state.c '!view->beside_crowded || !is_crowded(t, crowd, view->now)' '!view->beside_crowded || !crowd'
 fault CPU_ALONE unit/verbs test_poll_state src/verbs/base/poll_state.c 'if (first || !shared)' 'if (first)'
 fault MOVE_CPU unit/verbs test_move_cpu src/verbs/base/move_cpu.c 'sched_setaffinity(0, sizeof(*where), where) == 0)' 'where)'
@@ -143,6 +143,7 @@ fault NAP_OTHERS unit/verbs test_poll_wait src/verbs/datapath/poll_wait.c 'atomi
 fault NAP_PAUSE unit/verbs test_poll_crowd src/verbs/base/poll_crowd.c 'pause_naps(nap, after);' ';'
 fault SLOW_CLIENT unit/verbs test_poll_crowd src/verbs/base/poll_crowd.c 'after - before <= vb_poll_slow_yield_ns(yield_costs(crowd))' 'after - before <= VB_POLL_SLOW_YIELD_NS'
 fault SLOW_BRIEF unit/verbs test_poll_brief src/verbs/base/poll_brief.c 'after > due + vb_poll_slow_yield_ns(b->yield_ns)' 'after > due + VB_POLL_SLOW_YIELD_NS'
+fault PAUSES unit/verbs test_poll_state src/verbs/base/poll_state.c ' && now >= t->pauses_until' ''
 fault SLOW_DAEMON unit/daemon/device test_cpu_yield daemon/device/cpu_yield.c 'return yield_cost_scaled(yield_cost_ns(&y->cost), SLOW_YIELD_NS, SLOW_YIELD_MAX_NS);' 'return SLOW_YIELD_NS;'
 fault NAP_WOKEN unit/daemon/session test_client_wakeup daemon/session/client_wakeup.c 'wait_us != 0 && wait_us != PM_WAITS_FOR_NEWS)' 'wait_us != 0)'
 fault POST_TURN unit/verbs test_poll_wait src/verbs/datapath/wqe.h 'vb_poll_posted();' ';'

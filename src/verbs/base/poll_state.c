@@ -26,12 +26,20 @@ static void note_context(struct vb_poll_thread *t, const void *context)
     }
 }
 
+static void note_pause(struct vb_poll_thread *t, uint64_t now)
+{
+    if (t->paused_at && now - t->paused_at < VB_POLL_PAUSES_NEAR_NS)
+        t->pauses_until = now + VB_POLL_PAUSES_PERIOD_NS;
+    t->paused_at = now;
+}
+
 /* Ends BUSY after a pause. */
 static void note_rhythm(struct vb_poll_thread *t, uint64_t now)
 {
     if (now - t->last > yield_cost_scaled(t->brief.yield_ns, VB_POLL_BUSY_GAP_NS, VB_POLL_BUSY_GAP_MAX_NS)) {
         t->rhythm = VB_POLL_OCCASIONAL;
         t->polls = 0;
+        note_pause(t, now);
     }
     t->last = now;
 }
@@ -133,9 +141,15 @@ static void note_move(struct vb_poll_thread *t, uint64_t now)
     t->together = t->away = 0;
 }
 
+/* Would the thread gain by a processor without the daemon, which it then shares with its peer? */
+static bool gains_apart(const struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, uint64_t now)
+{
+    return !is_crowded(t, crowd, now) && now >= t->pauses_until;
+}
+
 bool vb_poll_should_leave(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
 {
-    if (!view->same_cpu || !view->apart || (!view->away && is_crowded(t, crowd, view->now))) {
+    if (!view->same_cpu || !view->apart || (!view->away && !gains_apart(t, crowd, view->now))) {
         t->together = 0;
         return false;
     }

@@ -105,6 +105,11 @@
  * that brings the thread back again and again has a reason. After a longer time without a move it is MIN again. */
 #define VB_POLL_MOVE_MIN_NS         UINT64_C(1000000)
 #define VB_POLL_MOVE_MAX_NS         UINT64_C(20000000)
+/* Two pauses between empty polls within NEAR show that the thread does not only wait in polls: it computes, or waits for
+ * bytes in memory that its peer writes. (A pause is longer than BUSY_GAP.) Then it needs a processor for itself, and does not
+ * leave that of the daemon for the next PERIOD, unless the daemon is busy all the time. Chosen, not measured. */
+#define VB_POLL_PAUSES_NEAR_NS      UINT64_C(100000000)
+#define VB_POLL_PAUSES_PERIOD_NS    UINT64_C(1000000000)
 
 /* Time between two checks that the daemon lives. Chosen, not measured. */
 #define VB_POLL_CHECK_NS            UINT64_C(50000000)
@@ -120,6 +125,8 @@ struct vb_poll_thread {
     enum vb_poll_rhythm rhythm;
     unsigned polls; /* OCCASIONAL: empty polls, none of them long after the one before */
     uint64_t last; /* end of the last empty poll */
+    uint64_t paused_at; /* end of the last pause between two empty polls; 0: there was none */
+    uint64_t pauses_until; /* until then, the thread counts as one that pauses */
     bool posted; /* the thread posted a send request since its last empty poll */
     const void *turn_queue; /* where the thread had its last turn */
     unsigned others; /* empty polls of other queues since */

@@ -292,6 +292,36 @@ Test(poll_state, a_thread_stays_where_processors_are_crowded)
     cr_expect_eq(turns_until_leave(1000), VB_POLL_MOVE_TURNS, "a millisecond later");
 }
 
+/* An empty poll, so long after the last event. */
+static void poll_after(uint64_t ns)
+{
+    now += ns - US;
+    poll_once(&thread, 0, &queue[0]);
+}
+
+/* A program that waits for bytes in memory does not poll meanwhile. */
+Test(poll_state, a_thread_that_pauses_between_its_polls_stays)
+{
+    apart = true;
+    poll_after(10 * MS);
+    cr_expect_eq(turns_until_leave(999), VB_POLL_MOVE_TURNS, "it begins to poll");
+    now += VB_POLL_PAUSES_NEAR_NS;
+    poll_after(2 * MS);
+    cr_expect_eq(turns_until_leave(999), VB_POLL_MOVE_TURNS, "a single pause");
+    now += VB_POLL_MOVE_MIN_NS;
+    poll_after(2 * MS);
+    cr_expect_eq(turns_until_leave(VB_POLL_PAUSES_PERIOD_NS / US - 1), 0, "another one soon");
+    cr_expect_eq(turns_until_leave(999), VB_POLL_MOVE_TURNS, "after a long time without a pause");
+}
+
+Test(poll_state, a_thread_that_pauses_leaves_a_busy_daemon)
+{
+    apart = away = true;
+    for (unsigned i = 0; i < 3; i++)
+        poll_after(2 * MS);
+    cr_expect_eq(turns_until_leave(999), VB_POLL_MOVE_TURNS);
+}
+
 /* A daemon that is busy all the time makes the yields slow itself. */
 Test(poll_state, a_thread_leaves_a_busy_daemon_even_where_processors_are_crowded)
 {
