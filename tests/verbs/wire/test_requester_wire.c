@@ -146,8 +146,8 @@ static unsigned refuse(unsigned most)
 }
 
 /* The error comes after rnr_retry packets sent again. If this program has no processor for some time, the QP's tail probe sends a
- * packet twice. Then this program answers twice, and the second answer may come while the QP waits for the first. Such an answer is
- * no retry, so at most one answer more than retries is counted for each probe. */
+ * packet again. Then this program refuses the packet twice. The second RNR NAK may come while the QP waits because of the first one;
+ * the device counts it, but it is no retry. So the device counts rnr_retry + 1 NAKs, and at most one more for each probe. */
 static void not_ready_fails(uint8_t retries)
 {
     char what[80];
